@@ -1,0 +1,119 @@
+"""Words that begin sentences with a capital and are no names, for `entities.extract`; small lists made by hand.
+
+A word that is missing here costs one entity too many, a name that is here costs one link at the start of a sentence
+(in its middle the capital is believed). `COMMON_RU` is compared by stem.
+"""
+
+COMMON = frozenset(
+    """
+    ability access account accounts action actions add added adding address admin agent agents agreed alert alerts allow almost along
+    already alternatively although always among another answer answers anyone anything app apps application ask asked assistant
+    auth avoid away back backup backups bad basically behind below best beta better between big bill billing birthday
+    blog board body book books bot both branch branches bread bring budget bug bugs build building builds business buy cache call
+    called calls camera cameras cannot car card cases cat change changed changes chat check checks children city class
+    clean cleanup client clients close code colleague come command commands comment comments commit commits common company config configuration
+    connect contact contacts container containers contract cost costs country create created cron currently customer
+    customers daily dark data database databases date day days deadline debug december decided decision default delete
+    deploy deployed deployment deployments design despite details dev device devices different dinner disable disk dislikes docs
+    document documentation documents dog door draft drop dual due early either email emails employee enable end english enough ensure
+    environment error errors especially even event events ever every everybody everyone everything example except expect export
+    fact facts fail failed family father feature features few file files final finally find first fix fixed follow food
+    former found free friday friend friends full further future general generally get give given go goal goals good got great group half
+    happy hard hardware hello help hence heating high hi hold holiday home host hosts hour house however http idea ideas
+    if image images important incident indeed info information initially inside install installed instead internal internet inventory invoice
+    invoices issue issues item items job jobs join keep key keys kids kitchen know known large last late lately later latest lead
+    leave left less let letter level light like likes limit list little live lives load local log login logs long look lots love loves
+    low lunch machine mail main maintenance make makes manager many map march master maybe meanwhile meeting meetings member
+    members memory merge message messages metrics migration milk minor mobile model models module monitor monitoring month monthly morning mother move moved much
+    music must name names need needs network never nevertheless new next night nobody node nodes none nor note notes
+    nothing notice now number off offer office often ok okay old one ones online open order orders original others otherwise output
+    owner package page pages paper parents part party password passwords past path payment payments people per perhaps permission person phone photos
+    pipeline place plan plans please plus point policy port ports post prefer preferred prefers previously price private prod
+    production product profile program project projects protocol put query question questions queue quick quite rather read real really reason
+    recently record remember remind reminder remote remove removed repeat replace report reports repository request requests require required
+    reset rest restart result results retention return review right role room root rule rules run running runs said sales same
+    saturday save says schedule school script scripts search second secret secrets section security see seems select self send sent
+    server servers service services session set setting settings setup several shared shell ship shipping short show shows similarly simple since
+    single site size small software somebody someone something sometimes soon source speaks specific staff stage staging start started
+    state status step steps still stop storage store stored stories style subject subscription success such suddenly summary support sure switch sync system
+    systems table tag tags take talk target task tasks teacher team teams tell template terminal test testing tests text thank thanks theme
+    thing things think third this though three thus ticket tickets time timeout times timezone title today together token tokens tomorrow tonight too
+    tool tools topic total traffic training transport travel tried try turn two type ui unless unlike update updated updates upgrade upload
+    usage use used user users uses using usually vacation value values version versions via video wait wake wants warning
+    warnings watch way we web website week weekly weekend weeks welcome well went whatever whenever whether whole wife wiki window
+    within without work workflow working works write wrong year yearly years yes yesterday yet zone
+    afterwards accordingly additionally aged ago apparently approximately around aside beautiful because began born bought calling certain
+    chose considering consequently died during eight eleven english feel five formerly founded four furthermore given going headquartered
+    hopefully including its located leader married moreover named nine originally played possibly prior regarding released seven
+    six speaking spoken ten therefore twelve unfortunately until upon whereas written
+    gracias hola hoy ayer mañana siempre nunca todos cada cuando mientras según después antes ahora entonces además también quiere usa
+    prefiere necesita tiene hay trabaja vive odia nació servidor usuario proyecto equipo reunión cliente casa
+    aujourd'hui hier demain toujours jamais chaque lorsque pendant après avant maintenant alors ensuite depuis selon bonjour merci utilise
+    préfère travaille habite serveur projet équipe utilisateur réunion
+    heute gestern morgen immer nie alle alles bitte danke dann danach jetzt später früher während bevor nachdem dort dabei dafür
+    deshalb trotzdem außerdem jeder niemand manchmal oft wohnt arbeitet mag nutzt benutzt bevorzugt hallo
+    oggi ieri domani sempre mai ogni dopo prima adesso hoje ontem amanhã sempre nunca cada depois antes agora
+    """.split()
+)
+
+COMMON_RU = """
+    ставка ветка камера маму мама папа отец мать сын дочь жена муж брат сестра кот кошка собака ноутбук сервер база данные
+    семья ребёнок дети школа дом квартира город страна улица адрес телефон почта пароль ключ файл папка диск бэкап резервная копия
+    проект задача тикет релиз версия сборка деплой выкатка прод тест код скрипт команда отчёт документ договор контракт
+    счёт оплата деньги цена срок дата день ночь утро вечер неделя месяц год час минута время встреча созвон звонок
+    сводка письмо сообщение чат канал группа заметка список правило настройка конфиг порт сеть роутер доступ пользователь клиент
+    заказчик коллега друг начальник сотрудник компания фирма офис магазин сайт страница сервис приложение программа система хранилище
+    отвечать писать использовать запускать проверять помнить напомнить купить сделать нужно надо можно нельзя хочу хочет любит нравится
+    предпочитает работает живёт делает сказал сказала просил просила решили решил договорились обычно всегда никогда иногда часто редко
+    сегодня завтра вчера теперь раньше позже потом затем сначала после перед когда пока если хотя поэтому потому кроме вместо
+    включая например кстати пожалуйста спасибо привет да нет ладно новый новая новое старый старая первый второй третий последний
+    все всё каждый каждая каждую любой другой другая один два три четыре пять десять борщ рецепт отпуск праздник день рождения
+    хлеб ингредиент блюдо столица язык население президент лидер мэр автор музыкант певец певица писатель художник актёр режиссёр
+    футболист игрок тренер клуб лига команда аэропорт здание университет памятник завод самолёт корабль ракета книга роман фильм
+    музыка группа альбом песня жанр еда напиток кухня регион область штат река озеро море гора остров архитектор место
+    утренний вечерний ночной рабочий домашний основной главный общий полный текущий данный этот тот такой какой сам самый
+    кровать стол комната машина автомобиль велосипед поезд билет рейс врач лекарство аллергия больница ошибка проблема причина
+    решение вопрос ответ идея план цель результат лог журнал мониторинг график таблица дашборд алерт уведомление подписка
+    контейнер виртуалка образ кластер узел нода очередь кэш индекс запрос схема миграция токен сертификат домен
+    ходит едет идёт пришёл пришла стал стала родился родилась умер умерла находится расположен является называется зовут
+    согласно благодаря около возле внутри вокруг среди несмотря также тоже ещё уже только лишь даже ведь именно
+""".split()
+
+CALENDAR = frozenset(
+    """
+    january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct
+    nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun mondays fridays sundays
+    januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre lunes martes miércoles jueves viernes
+    janvier février mars avril juin juillet août septembre octobre novembre décembre lundi mardi mercredi jeudi vendredi samedi
+    январь января январе февраль февраля феврале март марта марте апрель апреля апреле май мая мае июнь июня июне июль июля июле
+    август августа августе сентябрь сентября сентябре октябрь октября октябре ноябрь ноября ноябре декабрь декабря декабре
+    понедельник вторник среда среду четверг пятница пятницу суббота субботу воскресенье christmas easter
+    """.split()
+)
+
+TITLES = frozenset("dr mr mrs ms prof sr sra mme mlle dipl ing д-р проф г-н г-жа".split())
+
+CONNECTORS = frozenset(
+    "of the de da di do dos das du del della dei der den des van von vom zu zur bin ibn al el la las los le les y e ter ten af av und".split()
+)
+"""Small words inside a name; only between two capitalised words."""
+
+GENERIC = frozenset(
+    """
+    ok todo fyi asap ps am pm gb mb kb tb utc gmt cet id ip url uri api cpu gpu ram ssd hdd usb sql ui ux ci cd pr qa os it hr ceo cto
+    faq pdf csv json xml yaml html css http https ssh ssl tls tcp udp dns ttl vm db ai ml llm eur usd not never always all and or no yes
+    must only any none true false null tv pc vat eta dm
+    """.split()
+)
+"""All-capitals words that are no names."""
+
+HAN_CUTS = tuple(
+    """
+    的 是 在 和 与 与 为 了 把 被 从 到 给 向 对 让 跟 由 用 将 比 以 及 或 但 而 也 都 就 还 又 才 不 没 无 很 太 最 更 每 这 那 我 你 您 他 她 它 们 吗 呢 吧 啊 要 会 能
+    有 喜欢 使用 负责 因为 所以 如果 已经 可以 需要 应该 位于 来自 住 去 来 说 叫 做 写 吃 喝 买 看 请 於 於 並 從 與 為 個 這 還 會
+    """.split()
+)
+SURNAMES = frozenset(
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩邓冯曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常汤張劉陳楊黃趙吳孫馬羅鄭謝許韓鄧馮蕭葉蘇呂盧鍾譚陸"
+)

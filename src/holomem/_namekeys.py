@@ -1,0 +1,111 @@
+"""The units of a name: a word by its key, or one character of a script without spaces. Serves `entities` alone."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise
+
+__all__ = ["Unit", "join", "key", "units"]
+
+Unit = tuple[str, int, int]
+"""(key, start, end) of one unit: text[start:end] has this key."""
+
+_UNSPACED = f"{HAN}{KANA}{THAI}{LAO}{KHMER}{MYANMAR}{HANGUL}\uff66-\uff9d"
+_MARK = "\u3099\u309a\uff9e\uff9f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3\ufe00-\ufe0f"
+_IGNORED = "\u200b-\u200d\u2060\ufeff\u00ad"
+_UNIT = re.compile(
+    rf"""
+      (?P<initials> (?<!{WORD}) (?:[^\W\d_{_UNSPACED}]\.){{2,}} (?:[^\W\d_{_UNSPACED}](?!{WORD}))? )   # U.S.  J.R.R.
+    | (?P<char> [\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]? | [{_UNSPACED}][{_MARK}]* )
+    | \d+ (?:[.,]\d+)* (?!{WORD}) %?
+    | (?: (?<![^\s(\[{{"'«“„]) \. (?=[^\W\d_]) )?                                           # .NET
+      {WORD} (?:{WORD}|[{_IGNORED}])* (?: ['’ʼ‘＇]{WORD}(?:{WORD}|[{_IGNORED}])* )*
+      (?: \+\+ | \#(?!{WORD}) | % )?                                                      # C++ C# 100%
+    """,
+    re.VERBOSE,
+)
+_POSSESSIVE = re.compile(r"(?<=\w)'s$")
+# Case endings of Slavic nouns and adjectives after at least two letters. Not Snowball: that one takes verb endings and
+# suffixes too, so "верит" would be Вера, Алена "ал", and Петров (without ов) another man than Петрова.
+_CASE_ENDING = re.compile(
+    """(?<=..)(?:иями|ями|ами|иях|ях|ах|иям|ям|ам|иею|ией|ьей|ею|ей|ою|ой|ий|ый|ого|его|ому|ему|ыми|ими|ым|им|ых|их|ую|юю|ая|яя|ое|ее
+    |ые|ие|ия|ии|ию|ье|ья|ью|ьи|ием|ьем|ьев|ом|ем|ї|єю|єм|ові|еві|і|є|а|я|о|е|и|ы|у|ю|ь|й)$""".replace("\n    ", "")
+)
+_GENITIVE_PLURAL = re.compile("(?<=...)(?:ов|ев)$")
+
+
+@lru_cache(maxsize=65536)
+def _unit(token: str) -> str:
+    """The key of one word: folded, without possessive and apostrophes; a Cyrillic word without its case ending.
+
+    The Cyrillic e (э) is written like ye here, since foreign names are spelled both ways (Пейн, Пэйн).
+    """
+    folded = _POSSESSIVE.sub("", normalise(token)).replace("'", "").replace("э", "е")
+    if folded.isalpha() and all("\u0400" <= char < "\u0530" for char in folded):
+        return _CASE_ENDING.sub("", folded).rstrip("ьй") or folded
+    return "".join(folded.split())
+
+
+@lru_cache(maxsize=65536)
+def other_units(token: str) -> tuple[str, ...]:
+    """Further keys that a word of running text may stand for: egg for eggs and the reverse, штат for штатов."""
+    unit = _unit(token)
+    if len(unit) < 3 or not unit.isalpha():
+        return ()
+    if "a" <= unit[-1] <= "z":
+        if not token.islower():
+            return ()
+        return (unit[:-1],) if unit[-1] == "s" and len(unit) > 3 else (unit + "s",)
+    short = _GENITIVE_PLURAL.sub("", unit)
+    return (short,) if short != unit and token.lower().endswith(("ов", "ев")) else ()
+
+
+def units(text: str) -> list[Unit]:
+    """The units of `text`, in order; none is empty."""
+    found: list[Unit] = []
+    for match in _UNIT.finditer(text):
+        token = match[0]
+        if match.lastgroup == "initials":
+            token = token.replace(".", "")
+        unit = _unit(token) if len(token) < 64 else _unit.__wrapped__(token)
+        if unit:
+            found.append((unit, match.start(), match.end()))
+    return found
+
+
+def is_char(unit: str) -> bool:
+    """Whether a unit is a character of a script without spaces; two of those are joined without one."""
+    return len(unit) < 3 and unit[0] >= "\u0e01" and _CHAR.match(unit) is not None
+
+
+_CHAR = re.compile(f"[{_UNSPACED}]")
+
+
+def join(found: list[Unit]) -> tuple[str, list[int], list[int]]:
+    """All units as one key, and where each begins and ends in it: a slice of it is the key of a part of the text."""
+    pieces: list[str] = []
+    starts, ends = [], []
+    length = 0
+    previous = False
+    for unit, _, _ in found:
+        char = is_char(unit)
+        if pieces and not (char and previous):
+            pieces.append(" ")
+            length += 1
+        pieces.append(unit)
+        starts.append(length)
+        length += len(unit)
+        ends.append(length)
+        previous = char
+    return "".join(pieces), starts, ends
+
+
+def key(name: str) -> str:
+    """The key a name is looked up by, "" when there is nothing to look up (only punctuation).
+
+    Case, accents, yo, dotted initials, possessives and Russian inflection make no difference; й, dakuten, %, _ and +
+    do: "Алёна" and "Алену" are one name, "C_API", "C API" and "C++ API" are three.
+    """
+    return join(units(name))[0]

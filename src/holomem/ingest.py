@@ -1,0 +1,183 @@
+"""How a statement becomes a fact: checked, analysed, its entities resolved, encoded, stored.
+
+    content -> text.analyze -> entities -> hrr.encode_fact -> store        (the embedder ran before, outside of it all)
+
+The same steps mend what another program wrote into the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holomem import entities, fusion, hrr, text
+from holomem.index import Names
+from holomem.store import Store, split_list
+from holomem.types import NewFact
+
+__all__ = ["Statement", "encode", "insert", "mend", "relink", "replace", "statement", "tag_list", "vector_blobs"]
+
+_MENDED = 200  # facts in one transaction: others can write in between
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A new fact whose arguments are checked and whose content is analysed."""
+
+    content: str
+    category: str
+    tags: str
+    trust_score: float
+    terms: tuple[str, ...]
+    entities: tuple[str, ...] | None
+
+
+def statement(new: NewFact) -> Statement:
+    """The checked and analysed form of a new fact. Raises ValueError or TypeError that names the argument."""
+    content = text.check(new.content, "content").strip()
+    if not content:
+        raise ValueError("content is empty; a fact needs at least one character that is not white space")
+    category = text.check(new.category, "category").strip() or "general"
+    if not isinstance(new.trust_score, int | float) or not fusion.MIN_TRUST <= new.trust_score <= 1:
+        raise ValueError(f"trust_score is {new.trust_score!r}; a new fact starts between {fusion.MIN_TRUST} and 1")
+    names = None
+    if new.entities is not None:
+        if isinstance(new.entities, str):
+            raise TypeError(f"entities is the string {new.entities!r}; give a sequence of names")
+        names = tuple(name.strip() for name in (text.check(n, "an entity") for n in new.entities) if entities.key(name))
+    terms = tuple(text.analyze(content))
+    return Statement(content, category, tag_list(new.tags), float(new.trust_score), terms, names)
+
+
+def tag_list(tags: str | Sequence[str]) -> str:
+    """Tags as they are stored: comma separated, no empty ones, each once."""
+    items = [tags] if isinstance(tags, str) else list(tags)
+    split = [tag for item in items for tag in split_list(text.check(item, "a tag"))]
+    return ",".join(dict.fromkeys(split))
+
+
+def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
+    """The id of the fact that says this, and whether it is a new one; inside the caller's `database.write()`."""
+    known = store.find(new.content)
+    if known is not None:
+        return known, False
+    fact_id = store.insert(
+        new.content, category=new.category, tags=new.tags, trust_score=new.trust_score, terms=" ".join(new.terms)
+    )
+    _relate(store, names, fact_id, new.content, new.terms, new.entities, keep=())
+    return fact_id, True
+
+
+def replace(store: Store, names: Names, fact_id: int, new: Statement) -> None:
+    """Let a fact say something else; its entities, terms and HRR vector follow. Raises DuplicateFact."""
+    store.set_content(fact_id, new.content, " ".join(new.terms))
+    _relate(store, names, fact_id, new.content, new.terms, new.entities, keep=())
+
+
+def relink(store: Store, names: Names, fact_id: int, given: Sequence[str]) -> None:
+    """Give a fact other entities."""
+    content = store.get(fact_id).content
+    _relate(store, names, fact_id, content, text.analyze(content), given, keep=())
+
+
+def mend(store: Store, names: Names) -> int:
+    """Analyse and encode what other programs wrote or edited, and return how many facts that were.
+
+    Links that they made are kept, and those that our extraction finds are added.
+    """
+    if store.meta("analyzer") != text.ANALYZER:
+        with store.database.write():
+            if store.meta("analyzer") is not None:
+                store.outdate_terms()
+            store.set_meta("analyzer", text.ANALYZER)
+    mended = 0
+    while store.unanalysed(1) or store.without_keys():
+        with store.database.write():
+            names.refresh()
+            for entity_id, name, aliases in store.without_keys():
+                store.set_keys(entity_id, _keys(name, aliases))
+            batch = store.unanalysed(_MENDED)
+            for fact_id, content in batch:
+                terms = text.analyze(text.clean(content))
+                store.set_terms(fact_id, " ".join(terms))
+                _relate(store, names, fact_id, content, terms, None, keep=store.linked_entities(fact_id))
+            mended += len(batch)
+    return mended
+
+
+def _relate(
+    store: Store,
+    names: Names,
+    fact_id: int,
+    content: str,
+    terms: Sequence[str],
+    given: Sequence[str] | None,
+    keep: Sequence[int],
+) -> None:
+    """Link a fact to its entities and store the HRR vector that holds them."""
+    names.refresh()
+    linked = list(keep)
+    if given is None:
+        linked += [mention.entity_id for mention in names.gazetteer.find(content)]
+        linked += [_resolve(store, names, name) for name in entities.extract(content)]
+    else:
+        linked += [_resolve(store, names, name) for name in given]
+    for name, alias in entities.aliases(content) if given is None else ():
+        linked.append(_alias(store, names, _resolve(store, names, name), alias))
+    linked = list(dict.fromkeys(linked))
+    store.link(fact_id, linked)
+    encode(store, names, fact_id, terms, linked)
+
+
+def encode(store: Store, names: Names, fact_id: int, terms: Sequence[str], entity_ids: Sequence[int]) -> None:
+    """Store the HRR vector of a fact with these terms and entities."""
+    bound = [name for name in map(names.name, entity_ids) if name is not None]
+    phases = hrr.encode_fact(terms, bound, int(store.meta("hrr_width") or hrr.WIDTH))
+    store.set_phases(fact_id, hrr.encode(phases, compact=store.meta("hrr_format") == "uint16"))
+
+
+def _resolve(store: Store, names: Names, name: str) -> int:
+    """The id of the oldest entity of this name or alias, which is made when there is none."""
+    known = names.gazetteer.ids(name)
+    if known:
+        return min(known)
+    entity_id = store.add_entity(name)
+    store.set_keys(entity_id, _keys(name, ()))
+    names.learn(entity_id, name)
+    return entity_id
+
+
+def _alias(store: Store, names: Names, entity_id: int, alias: str) -> int:
+    """Let an entity be known by another spelling too, unless that already names something; the entity's id."""
+    if not names.gazetteer.ids(alias):
+        ((_, name, aliases),) = store.names([entity_id])
+        store.set_aliases(entity_id, (*aliases, alias))
+        store.set_keys(entity_id, _keys(name, (*aliases, alias)))
+        names.learn(entity_id, name, (*aliases, alias))
+    return entity_id
+
+
+def _keys(name: str, aliases: Sequence[str]) -> set[str]:
+    """The lookup keys; a name without a word (only punctuation) is its own key, so that it counts as seen."""
+    return {entities.key(spelling) or spelling for spelling in (name, *aliases)}
+
+
+def vector_blobs(vectors: NDArray[np.float32]) -> list[bytes]:
+    """The BLOBs of semantic vectors (n, dim); a row that is not finite becomes zeros: no meaning, not a wrong one."""
+    sound = np.isfinite(vectors).all(axis=1, keepdims=True)
+    return [row.astype("<f4").tobytes() for row in np.where(sound, vectors, 0)]
+
+
+def describe(store: Store, names: Names, name: str, kind: str, aliases: Sequence[str]) -> None:
+    """Add what is known of an entity: its type and other spellings; one that is not there is passed over."""
+    known = names.gazetteer.ids(name)
+    if not known:
+        return
+    if kind != "unknown":
+        store.set_entity_type(min(known), kind)
+        store.set_keys(min(known), _keys(name, store.names([min(known)])[0][2]))
+    for alias in aliases:
+        _alias(store, names, min(known), alias)

@@ -1,0 +1,529 @@
+"""`Memory`: opens the parts of a memory and calls them. No SQL and no arithmetic here."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self, TypeVar
+
+from holomem import contradictions as conflicts
+from holomem import fusion, ingest, portable, structure, text, upkeep
+from holomem import search as recall
+from holomem.database import Database
+from holomem.embedding import Embedder, default_embedder
+from holomem.errors import DegradedWarning, HolomemError, StoreError
+from holomem.index import Index, Names
+from holomem.semantics import Semantics
+from holomem.store import Store, split_list
+from holomem.types import Contradiction, Entity, Fact, Filter, Hit, ImportReport, NewFact, Status, StructuralHit
+
+__all__ = ["Memory"]
+
+CACHE_MB: Final = 256  # semantic vectors kept in memory: 170,000 facts; above, each search reads them from the file
+HEALED: Final = 32  # missing vectors that a search makes up for by itself: a third of a second
+MAX_LIMIT: Final = 1000
+
+Match = Literal["any", "all"]
+H = TypeVar("H", Hit, StructuralHit)
+
+
+class Memory:
+    """Long-term memory in one SQLite file. Any thread may use it; several processes may open the same file.
+
+    >>> with Memory(":memory:", embedder=None) as memory:
+    ...     fact_id = memory.add("Alice deploys nginx through CI", tags="deploy")
+    ...     [hit.fact.content for hit in memory.search("who deploys nginx?")]
+    ['Alice deploys nginx through CI']
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        embedder: Embedder | Literal["auto"] | None = "auto",
+        candidates: recall.Candidates = "union",
+        half_life_days: float = 0.0,
+        cache_mb: float = CACHE_MB,
+        compact: bool = False,
+        read_only: bool = False,
+    ) -> None:
+        """Open or make the file at `path`; ":memory:" stays in memory. A file of the Hermes plugin is adopted.
+
+        `embedder` "auto" takes the model that is installed, None switches the semantic channel off. `candidates`
+        "cascade" is the reference behaviour of the specification. `half_life_days` 0 means no decay. `cache_mb` bounds
+        the semantic vectors kept in memory. `compact` makes a *new* file store HRR vectors in a quarter of the space,
+        which the Hermes plugin cannot read.
+
+        Raises StoreError when the file cannot be used, ValueError for a bad argument.
+        """
+        if candidates not in ("union", "cascade"):
+            raise ValueError(f"candidates is {candidates!r}; use 'union' or 'cascade'")
+        if not half_life_days >= 0:
+            raise ValueError(f"half_life_days is {half_life_days!r}; use 0 (no decay) or a positive number of days")
+        self._candidates = candidates
+        self._half_life_days = half_life_days
+        self._lock = threading.RLock()
+        self._uncounted: dict[int, int] = {}  # retrievals that could not be written yet
+        self._reported: set[str] = set()
+        self._database = Database(path, read_only=read_only)
+        self._store = Store(self._database)
+        if compact and not self._database.read_only and self._store.count() == 0:
+            self._store.set_meta("hrr_format", "uint16")
+        self._semantics = Semantics(self._store, default_embedder() if embedder == "auto" else embedder)
+        width = int(self._store.meta("hrr_width"))
+        self._index = Index(self._store, width=width, cache_bytes=int(cache_mb * 1_000_000))
+        self._names = Names(self._store)
+        self._mend()
+
+    # ---- life ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Write what is pending, give the model's memory back and close the file. Closing twice is harmless."""
+        with self._lock:
+            if not self._database.closed:
+                self._flush()
+            self._semantics.unload()
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return self._store.count()
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file, or ":memory:"."""
+        return self._database.path
+
+    @property
+    def adopted_copy(self) -> str | None:
+        """Where the untouched copy lies, when opening turned a file of another program into ours."""
+        return self._database.adopted_copy
+
+    # ---- facts ------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        content: str,
+        *,
+        category: str = "general",
+        tags: str | Sequence[str] = "",
+        entities: Sequence[str] | None = None,
+        trust_score: float = fusion.TRUST,
+    ) -> int:
+        """Store a fact and return its id; a content that is there already gives the existing id, unchanged.
+
+        `entities` None extracts them from the content; a sequence is taken as given. When this returns, the fact
+        survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, StoreError.
+        """
+        return self.add_many([NewFact(content, category, tags, entities, trust_score)])[0]
+
+    def add_many(self, facts: Iterable[NewFact]) -> list[int]:
+        """Store facts in one transaction, all or none, and return their ids in order."""
+        statements = [ingest.statement(new) for new in facts]
+        with self._lock:
+            new = {s.content for s in statements if self._store.find(s.content) is None}
+        vectors = self._embed(sorted(new))
+        with self._lock:
+            try:
+                with self._database.write():
+                    model_id = self._semantics.register() if vectors else 0
+                    ids = [ingest.insert(self._store, self._names, s)[0] for s in statements]
+                    by_content = {s.content: i for s, i in zip(statements, ids, strict=True)}
+                    self._store.set_vectors(
+                        model_id, [(by_content[content], content, vector) for content, vector in vectors.items()]
+                    )
+            except BaseException:
+                self._names.forget()  # what it learnt was rolled back
+                raise
+            return ids
+
+    def get(self, fact_id: int) -> Fact:
+        """One fact. Raises FactNotFound."""
+        with self._lock:
+            self._flush()
+            return self._store.get(fact_id)
+
+    def facts(
+        self,
+        *,
+        matching: str = "",
+        category: str | None = None,
+        tags: str | Sequence[str] = (),
+        match_tags: Match = "any",
+        min_trust: float = 0.0,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = 50,
+        offset: int = 0,
+    ) -> list[Fact]:
+        """Facts, newest first, also those below the trust floor; counts nothing as retrieved.
+
+        `matching` keeps those that hold every word of it. `limit` None gives all.
+        """
+        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit is {limit}; use at least 1, or None for all")
+        if offset < 0:
+            raise ValueError(f"offset is {offset}; use 0 or more")
+        match = None
+        if text.check(matching, "matching").strip():
+            match = text.match_all(text.query_terms(matching))
+            if not match:
+                return []
+        with self._lock:
+            self._flush()
+            return self._store.facts(chosen, match=match, limit=limit, offset=offset)
+
+    def update(
+        self,
+        fact_id: int,
+        *,
+        content: str | None = None,
+        category: str | None = None,
+        tags: str | Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
+        trust_delta: float = 0.0,
+    ) -> Fact:
+        """Change what is given and return the fact; another content gets its own entities and vectors.
+
+        Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
+        """
+        with self._lock:
+            old = self._store.get(fact_id)
+        new = ingest.statement(
+            NewFact(old.content if content is None else content, category or "general", tags or "", entities)
+        )
+        if not -1 <= trust_delta <= 1:
+            raise ValueError(f"trust_delta is {trust_delta!r}; use a number from -1 to 1")
+        changed = new.content != old.content
+        vectors = self._embed([new.content]) if changed else {}
+        with self._lock:
+            try:
+                with self._database.write():
+                    self._store.get(fact_id)
+                    if changed:
+                        ingest.replace(self._store, self._names, fact_id, new)
+                        model_id = self._semantics.register() if vectors else 0
+                        self._store.set_vectors(model_id, [(fact_id, c, v) for c, v in vectors.items()])
+                    elif entities is not None:
+                        ingest.relink(self._store, self._names, fact_id, new.entities or ())
+                    if category is not None or tags is not None:
+                        self._store.set_labels(
+                            fact_id,
+                            category=None if category is None else new.category,
+                            tags=None if tags is None else new.tags,
+                        )
+                    if trust_delta:
+                        self._store.change_trust(fact_id, trust_delta)
+            except BaseException:
+                self._names.forget()
+                raise
+            return self._store.get(fact_id)
+
+    def remove(self, fact_id: int) -> None:
+        """Remove a fact; entities that no other fact holds disappear with it. Raises FactNotFound."""
+        with self._lock:
+            self._store.remove(fact_id)
+
+    def feedback(self, fact_id: int, *, helpful: bool) -> Fact:
+        """Rate a fact: trust + 0.05 when it helped, - 0.10 when not, within [0, 1]. Raises FactNotFound."""
+        with self._lock:
+            delta = fusion.HELPFUL if helpful else fusion.UNHELPFUL
+            self._store.change_trust(fact_id, delta, helpful=helpful)
+            return self._store.get(fact_id)
+
+    def entities(self) -> list[Entity]:
+        """The known entities with their aliases, those of most facts first."""
+        with self._lock:
+            return self._store.entities()
+
+    # ---- recall -----------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        tags: str | Sequence[str] = (),
+        match_tags: Match = "any",
+        min_trust: float = fusion.MIN_TRUST,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Hit]:
+        """The facts that answer a question, best first, each with what its score is made of. Any text is a query.
+
+        What is returned counts as retrieved, once each. Raises ValueError or TypeError for a bad argument.
+        """
+        question = text.check(query, "query")
+        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        vector = self._semantics.embed_query(question[: text.MAX_QUERY_CHARS])
+        if vector is not None:
+            self._heal()
+        return self._recall(
+            limit,
+            lambda: recall.search(
+                recall.parse(question, self._names, vector),
+                self._index,
+                self._store,
+                chosen,
+                limit=limit,
+                half_life_days=self._half_life_days,
+                candidates=self._candidates,
+            ),
+        )
+
+    def probe(
+        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+    ) -> list[StructuralHit]:
+        """The facts bound to an entity, by any spelling that is known; empty when it is nowhere."""
+        return self.reason([entity], limit=limit, category=category, min_trust=min_trust)
+
+    def reason(
+        self,
+        entities: Sequence[str],
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+    ) -> list[StructuralHit]:
+        """The facts that several entities have in common, strongest first."""
+        if isinstance(entities, str):
+            raise TypeError(f"entities is the string {entities!r}; give a sequence of names")
+        given = list(dict.fromkeys(_name(entity) for entity in entities))
+        if not given:
+            raise ValueError("entities is empty; name at least one")
+        return self._structure(structure.reason, given, limit, category, min_trust)
+
+    def related(
+        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+    ) -> list[StructuralHit]:
+        """Facts that stand beside an entity: not its own, but those of what it stands together with."""
+        return self._structure(structure.related, _name(entity), limit, category, min_trust)
+
+    def contradictions(
+        self,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        threshold: float = 0.5,
+    ) -> list[Contradiction]:
+        """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
+        _check_limit(limit)
+        chosen = _filter(category, (), "any", min_trust, None, None)
+        self._mend()
+        with self._lock, self._database.read():
+            self._refresh()
+            return conflicts.contradictions(
+                self._index, self._names, self._store, chosen, limit=limit, threshold=threshold
+            )
+
+    # ---- upkeep -----------------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """What is in the memory, which channels work, and what is wrong; never loads the model."""
+        with self._lock:
+            self._flush()
+            with self._database.read():
+                return upkeep.status(self._store, self._index, self._names, self._semantics)
+
+    def doctor(self, *, repair: bool = False) -> Status:
+        """`status` after reading the whole file with the checks of SQLite and FTS5; `repair` mends what can be."""
+        self._mend()
+        with self._lock:
+            self._refresh_now()
+            return upkeep.doctor(self._store, self._index, self._names, self._semantics, repair=repair)
+
+    def backfill(self, *, progress: upkeep.Progress | None = None) -> int:
+        """Write the vectors that are missing, and return how many. Raises ModelError when there is no model."""
+        self._mend()
+        return upkeep.embed_facts(self._store, self._semantics, self._without_vector(), progress)
+
+    def reembed(self, *, progress: upkeep.Progress | None = None) -> int:
+        """Replace vectors of other models by those of the current one, and return how many facts have one now.
+
+        The old ones go last: an interruption loses nothing. Raises ModelError when there is no model.
+        """
+        self.backfill(progress=progress)
+        with self._lock, self._database.write():
+            model_id = self._semantics.register()
+            self._store.drop_vectors(except_model=model_id)
+            return self._store.vector_counts(model_id)[0]
+
+    def backup(self, destination: str | os.PathLike[str]) -> Path:
+        """Write one complete, consistent copy with owner-only rights, and return its path. Raises StoreError."""
+        with self._lock:
+            self._flush()
+            return self._database.backup(destination)
+
+    def export(self, lines: portable.Writable) -> int:
+        """Write every fact as one line of JSON, and return how many."""
+        with self._lock:
+            self._flush()
+            with self._database.read():
+                return portable.export(self._store, lines)
+
+    def load(self, lines: Iterable[str], *, restore: bool = False, dry_run: bool = False) -> ImportReport:
+        """Take over exported facts, and say what that did, or with `dry_run` would do.
+
+        A fact whose content is here already is compared by `updated_at`: the newer one wins. One that was removed or
+        edited away here stays away, unless `restore`. A bad line is reported and does not stop the rest.
+        """
+        records = portable.read(lines)
+        with self._lock:
+            try:
+                with self._database.read() if dry_run else self._database.write():
+                    report = portable.load(self._store, self._names, records, restore=restore, dry_run=dry_run)
+            except BaseException:
+                self._names.forget()
+                raise
+        if not dry_run and self._semantics.works():
+            self.backfill()
+        return report
+
+    def unload(self) -> None:
+        """Give the memory of the embedding model back; the next search loads it again."""
+        self._semantics.unload()
+
+    # ---- helpers ----------------------------------------------------------------------------------------------
+
+    def _structure(
+        self,
+        question: Callable[..., list[StructuralHit]],
+        entities: str | list[str],
+        limit: int,
+        category: str | None,
+        min_trust: float,
+    ) -> list[StructuralHit]:
+        chosen = _filter(category, (), "any", min_trust, None, None)
+        return self._recall(
+            limit,
+            lambda: question(
+                entities,
+                self._index,
+                self._names,
+                self._store,
+                chosen,
+                limit=limit,
+                half_life_days=self._half_life_days,
+            ),
+        )
+
+    def _recall(self, limit: int, find: Callable[[], list[H]]) -> list[H]:
+        """What `find` returns on one snapshot of the file; its facts are counted as retrieved."""
+        _check_limit(limit)
+        self._mend()
+        with self._lock:
+            with self._database.read():
+                self._refresh()
+                hits = find()
+            for hit in hits:
+                self._uncounted[hit.fact.fact_id] = self._uncounted.get(hit.fact.fact_id, 0) + 1
+            self._flush(wait=False)
+        return hits
+
+    def _flush(self, *, wait: bool = True) -> None:
+        """Write the retrieval counters; where the file is locked or read-only they wait for the next time."""
+        if not self._uncounted or self._database.read_only:
+            return
+        try:
+            self._store.count_retrievals(self._uncounted, wait=wait)
+        except StoreError:
+            return
+        self._uncounted = {}
+
+    def _refresh(self) -> None:
+        """Bring the caches in step with the file, inside a read."""
+        self._names.refresh()
+        model_id = self._semantics.model_id()
+        if model_id is not None and (ready := self._semantics.calibration_if_ready()) is not None:
+            self._index.use_model(model_id, ready)
+        self._index.refresh()
+
+    def _refresh_now(self) -> None:
+        with self._database.read():
+            self._refresh()
+
+    def _mend(self) -> None:
+        """Analyse what another program wrote; a file that cannot be written just now is mended another time."""
+        if self._database.read_only:
+            return
+        with self._lock, suppress(StoreError):
+            ingest.mend(self._store, self._names)
+
+    def _heal(self) -> None:
+        """Write a few missing vectors before a search; of many, tell the remedy once."""
+        if self._database.read_only:
+            return
+        missing = self._without_vector()
+        if len(missing) > HEALED:
+            self._report(f"{len(missing)} facts have no vector of this model; run `holomem backfill`")
+        elif missing:
+            with suppress(HolomemError):  # locked, or the model failed, which is reported on its own
+                upkeep.embed_facts(self._store, self._semantics, missing)
+
+    def _without_vector(self) -> list[int]:
+        self._semantics.calibration()
+        with self._lock, self._database.read():
+            self._refresh()
+            return self._index.without_vector()
+
+    def _embed(self, contents: list[str]) -> dict[str, bytes]:
+        """The vectors of the contents, made outside of the lock; empty when the semantic channel is off."""
+        vectors = self._semantics.embed(contents) if contents else None
+        return {} if vectors is None else dict(zip(contents, ingest.vector_blobs(vectors), strict=True))
+
+    def _report(self, problem: str) -> None:
+        if problem not in self._reported:
+            self._reported.add(problem)
+            warnings.warn(problem, DegradedWarning, stacklevel=4)
+
+
+def _filter(
+    category: str | None,
+    tags: str | Sequence[str],
+    match_tags: Match,
+    min_trust: float,
+    since: datetime | None,
+    until: datetime | None,
+) -> Filter:
+    if match_tags not in ("any", "all"):
+        raise ValueError(f"match_tags is {match_tags!r}; use 'any' or 'all'")
+    if not isinstance(min_trust, int | float) or not 0 <= min_trust <= 1:
+        raise ValueError(f"min_trust is {min_trust!r}; use a number from 0 to 1")
+    if category is not None:
+        category = text.check(category, "category")
+    bounds = (_utc(since), _utc(until))
+    return Filter(category, split_list(ingest.tag_list(tags)), match_tags, float(min_trust), *bounds)
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    """A time without a zone is UTC, as everything in the file."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+
+
+def _name(entity: str) -> str:
+    name = text.check(entity, "entity").strip()
+    if not name:
+        raise ValueError("entity is empty; give a name")
+    return name
+
+
+def _check_limit(limit: int) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise ValueError(f"limit is {limit!r}; use a whole number from 1 to {MAX_LIMIT}")

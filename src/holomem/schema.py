@@ -1,0 +1,249 @@
+"""The tables of the file, and how files of other programs and older versions become ours.
+
+    facts ----< fact_entities >---- entities ----< entity_keys       facts_fts    full text over facts
+      |                                                              changes      which facts changed, for other readers
+      '----< fact_vectors >---- models                               tombstones   contents once removed; meta
+
+The first four names, `facts_fts`, its triggers and `memory_banks` are those of the Hermes holographic plugin, which must
+stay able to read and write the file. It neither knows `facts.terms` nor `fact_vectors`:
+
+* `facts_ai`, `facts_ad`, `facts_au` keep the plugin's names, or it would add its own three and break the index.
+* `facts_au` names its columns: a counter update must not rewrite the index (29 times slower, measured).
+* A content written without its terms is foreign: `facts_au_foreign` takes the row's terms and vectors away, and the
+  partial index `facts_unanalysed` finds such rows at once.
+
+Triggers append to `changes`, so that a reader refreshes just the facts and entities that changed, whoever wrote them.
+Counters do not count as a change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from holomem.errors import StoreError
+from holomem.hrr import WIDTH
+
+__all__ = ["VERSION", "adopt", "classify", "create", "rebuild_fts"]
+
+VERSION: Final = 1
+
+# Columns in the order of a new file: the BLOB last, so that the others are read without its overflow pages.
+_FACTS: Final = """
+CREATE TABLE facts (
+    fact_id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    content         TEXT NOT NULL UNIQUE,
+    category        TEXT DEFAULT 'general',
+    tags            TEXT DEFAULT '',
+    trust_score     REAL DEFAULT 0.5,
+    retrieval_count INTEGER DEFAULT 0,
+    helpful_count   INTEGER DEFAULT 0,
+    created_at      TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at      TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    terms           TEXT,
+    hrr_vector      BLOB
+)"""
+
+_PLUGIN_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS entities (
+    entity_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    name        TEXT NOT NULL,
+    entity_type TEXT DEFAULT 'unknown',
+    aliases     TEXT DEFAULT '',
+    created_at  TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+);
+CREATE TABLE IF NOT EXISTS fact_entities (
+    fact_id   INTEGER REFERENCES facts(fact_id),
+    entity_id INTEGER REFERENCES entities(entity_id),
+    PRIMARY KEY (fact_id, entity_id)
+);
+CREATE TABLE IF NOT EXISTS memory_banks (
+    bank_id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    bank_name  TEXT NOT NULL UNIQUE,
+    vector     BLOB NOT NULL,
+    dim        INTEGER NOT NULL,
+    fact_count INTEGER DEFAULT 0,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+);
+CREATE INDEX IF NOT EXISTS idx_facts_trust    ON facts(trust_score DESC);
+CREATE INDEX IF NOT EXISTS idx_facts_category ON facts(category);
+CREATE INDEX IF NOT EXISTS idx_entities_name  ON entities(name);
+"""
+
+_OUR_TABLES: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE models (
+    model_id    INTEGER PRIMARY KEY,
+    identity    TEXT NOT NULL UNIQUE,  -- types.ModelId as JSON
+    calibration BLOB
+);
+CREATE TABLE fact_vectors (
+    vector_id       INTEGER PRIMARY KEY,
+    fact_id         INTEGER NOT NULL REFERENCES facts(fact_id),
+    model_id        INTEGER NOT NULL REFERENCES models(model_id),
+    semantic_vector BLOB NOT NULL
+);
+CREATE UNIQUE INDEX fact_vectors_fact ON fact_vectors(fact_id, model_id);
+CREATE TABLE entity_keys (
+    key       TEXT NOT NULL,  -- entities.key of a name or alias; case-folding is ours, SQLite folds ASCII only
+    entity_id INTEGER NOT NULL REFERENCES entities(entity_id),
+    PRIMARY KEY (key, entity_id)
+) WITHOUT ROWID;
+CREATE INDEX entity_keys_entity ON entity_keys(entity_id);
+CREATE INDEX fact_entities_entity ON fact_entities(entity_id);
+CREATE TABLE changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, fact_id INTEGER, entity_id INTEGER);
+CREATE TABLE tombstones (content_hash BLOB PRIMARY KEY, removed_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID;
+CREATE INDEX facts_unanalysed ON facts(fact_id) WHERE terms IS NULL;
+"""
+
+_FTS: Final = """
+CREATE VIRTUAL TABLE facts_fts USING fts5(content, tags, terms, content=facts, content_rowid=fact_id)"""
+
+_FTS_DELETE: Final = """INSERT INTO facts_fts(facts_fts, rowid, content, tags, terms)
+        VALUES ('delete', old.fact_id, old.content, old.tags, old.terms);"""
+_FTS_INSERT: Final = """INSERT INTO facts_fts(rowid, content, tags, terms)
+        VALUES (new.fact_id, new.content, new.tags, new.terms);"""
+_FOREIGN: Final = "new.content IS NOT old.content AND new.terms IS old.terms AND new.terms IS NOT NULL"
+
+_TRIGGERS: Final = f"""
+CREATE TRIGGER facts_ai AFTER INSERT ON facts BEGIN
+    {_FTS_INSERT}
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER facts_ad AFTER DELETE ON facts BEGIN
+    {_FTS_DELETE}
+    DELETE FROM fact_vectors WHERE fact_id = old.fact_id;
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+CREATE TRIGGER facts_au AFTER UPDATE OF content, tags, terms ON facts WHEN NOT ({_FOREIGN}) BEGIN
+    {_FTS_DELETE}
+    {_FTS_INSERT}
+END;
+-- Taking the terms away fires facts_au, which finds in the index just what stands here before it.
+CREATE TRIGGER facts_au_foreign AFTER UPDATE OF content ON facts WHEN {_FOREIGN} BEGIN
+    {_FTS_DELETE}
+    {_FTS_INSERT}
+    DELETE FROM fact_vectors WHERE fact_id = new.fact_id;
+    UPDATE facts SET terms = NULL WHERE fact_id = new.fact_id;
+END;
+CREATE TRIGGER facts_changed AFTER UPDATE OF content, category, tags, trust_score, created_at, updated_at, terms, hrr_vector
+ON facts BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_vectors_added AFTER INSERT ON fact_vectors BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_vectors_changed AFTER UPDATE ON fact_vectors BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_entities_added AFTER INSERT ON fact_entities BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_entities_removed AFTER DELETE ON fact_entities BEGIN
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+CREATE TRIGGER entities_added AFTER INSERT ON entities BEGIN
+    INSERT INTO changes(entity_id) VALUES (new.entity_id);
+END;
+CREATE TRIGGER entities_changed AFTER UPDATE ON entities BEGIN
+    DELETE FROM entity_keys WHERE entity_id = new.entity_id;
+    INSERT INTO changes(entity_id) VALUES (new.entity_id);
+END;
+CREATE TRIGGER entities_removed AFTER DELETE ON entities BEGIN
+    DELETE FROM entity_keys WHERE entity_id = old.entity_id;
+    INSERT INTO changes(entity_id) VALUES (old.entity_id);
+END;
+"""
+
+_PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add
+    "category": "TEXT DEFAULT 'general'",
+    "tags": "TEXT DEFAULT ''",
+    "trust_score": "REAL DEFAULT 0.5",
+    "retrieval_count": "INTEGER DEFAULT 0",
+    "helpful_count": "INTEGER DEFAULT 0",
+    "created_at": "TIMESTAMP",
+    "updated_at": "TIMESTAMP",
+    "terms": "TEXT",
+    "hrr_vector": "BLOB",
+}
+
+
+# The width that most vectors of the file have: the plugin's `hrr_dim` is a setting, and the file must stay of one width.
+_ADOPTED_WIDTH: Final = """
+INSERT INTO meta (key, value) SELECT 'hrr_width', coalesce((
+    SELECT CASE WHEN substr(hrr_vector, 1, 4) = X'48525231' THEN (length(hrr_vector) - 4) / 4
+                ELSE length(hrr_vector) / 8 END AS width
+    FROM facts WHERE length(hrr_vector) > 0 GROUP BY width ORDER BY count(*) DESC LIMIT 1), ?)"""
+
+
+def classify(connection: sqlite3.Connection) -> str:
+    """What the file is: 'empty', 'ours', or 'foreign' (a plugin's file, to be adopted).
+
+    Raises StoreError for a file of another program, and for one that a newer holomem made.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return "empty"
+    if "facts" not in tables:
+        raise StoreError("it is an SQLite file of another program (no table `facts`); name another file")
+    if "meta" in tables and version > VERSION:
+        raise StoreError(f"its format is {version}, this holomem knows {VERSION}; upgrade holomem")
+    if "meta" in tables and version == VERSION:
+        return "ours"
+    columns = _columns(connection)
+    if not {"fact_id", "content"} <= columns:
+        raise StoreError("its table `facts` has other columns; it was made by another program, name another file")
+    return "foreign"
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new file, inside the caller's transaction."""
+    for statement in (_FACTS, *_statements(_PLUGIN_TABLES), *_statements(_OUR_TABLES), _FTS, *_statements(_TRIGGERS)):
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta (key, value) VALUES ('hrr_width', ?)", (WIDTH,))
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def adopt(connection: sqlite3.Connection) -> None:
+    """Make a plugin's file ours, inside the caller's transaction; no fact, link or counter is touched.
+
+    The rows keep `terms` NULL, which marks them as not analysed: the store mends them as any foreign row.
+    Index first, triggers last: an update while triggers stand over an empty index ends in "malformed".
+    """
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'facts'"):
+        connection.execute(f'DROP TRIGGER "{name}"')
+    connection.execute("DROP TABLE IF EXISTS facts_fts")
+    present = _columns(connection)
+    for column, kind in _PLUGIN_COLUMNS.items():
+        if column not in present:
+            connection.execute(f"ALTER TABLE facts ADD COLUMN {column} {kind}")
+    for statement in (*_statements(_PLUGIN_TABLES), *_statements(_OUR_TABLES), _FTS):
+        connection.execute(statement)
+    if "semantic_vector" in present:  # SPEC 1: of an unknown model
+        connection.execute("UPDATE facts SET semantic_vector = NULL")
+    rebuild_fts(connection)
+    for statement in _statements(_TRIGGERS):
+        connection.execute(statement)
+    connection.execute(_ADOPTED_WIDTH, (WIDTH,))
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def rebuild_fts(connection: sqlite3.Connection) -> None:
+    """Write the full-text index anew from `facts`, inside the caller's transaction."""
+    connection.execute("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')")
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in connection.execute("PRAGMA table_info(facts)")}
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script one by one: `executescript` would commit the transaction."""
+    statements, pending = [], ""
+    for line in script.splitlines():
+        pending += line + "\n"
+        if sqlite3.complete_statement(pending):
+            statements.append(pending.strip())
+            pending = ""
+    return statements

@@ -1,0 +1,209 @@
+"""From a question to a ranked list: parse, propose, score, fuse, take the top.
+
+Every channel is a share in [0, 1], squared: a fact that covers a fifth of the question says almost nothing, one that
+covers four fifths nearly everything (linear channels lose a point of MRR, measured). None depends on which other
+candidates happen to be there, so scores of two questions can be compared. W is the idf mass of the question's terms;
+terms that no fact holds count in it, or one shared word would look like a full match.
+
+    fts       ((B + 0.3 B3) / (W + 0.3 W3))^2     B: BM25 without its factor k1 + 1; B3, W3: of character trigrams
+    jaccard   (idf(q & f) / (W + idf(f) - idf(q & f)))^2
+    hrr       max(coverage, entities)^2           see `_structure`
+    semantic  `Calibration.score` of the calibrated cosine
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holomem import fusion, hrr, kernels, text
+from holomem.index import Index, Names
+from holomem.store import Store
+from holomem.types import Filter, Hit, Scores
+
+__all__ = ["Query", "parse", "search"]
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+Candidates = Literal["union", "cascade"]
+
+TRIGRAMS: Final = 0.3  # their weight beside the stems (notes: as a replacement they lose)
+PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (notes)
+SCANNED: Final = 4000  # full-text matches that are ordered by bm25: rarer words first, so that cost is bounded
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question as the channels see it. `vector` (dim,) is calibrated; None when meaning is off."""
+
+    text: str
+    terms: tuple[str, ...]
+    entities: tuple[tuple[int, str, tuple[str, ...]], ...]  # (id, canonical name, the query's terms that it stands for)
+    vector: Floats | None
+
+
+def parse(question: str, names: Names, vector: Floats | None) -> Query:
+    """The question's terms, and the known entities that it names."""
+    terms = tuple(text.query_terms(question))
+    named = {}
+    for mention in names.gazetteer.find(question[: text.MAX_QUERY_CHARS]):
+        held = set(text.analyze(question[mention.start : mention.end]))
+        name = names.name(mention.entity_id)
+        if name is not None:
+            named[mention.entity_id] = (mention.entity_id, name, tuple(t for t in terms if t in held))
+    return Query(question, terms, tuple(named.values()), vector)
+
+
+def search(
+    query: Query,
+    index: Index,
+    store: Store,
+    chosen: Filter,
+    *,
+    limit: int,
+    half_life_days: float = 0.0,
+    candidates: Candidates = "union",
+) -> list[Hit]:
+    """The best `limit` facts that pass the filter, best first; a fact without any evidence is no hit."""
+    allowed = index.allowed(chosen)
+    cosines = _all_cosines(query, index) if candidates == "union" else None
+    if candidates == "union":
+        rows = _propose(query, index, store, allowed, cosines, max(PROPOSALS, 5 * limit))
+    else:
+        rows, cosines = _propose_cascade(query, index, store, allowed, limit)
+    channels = _score(query, index, rows, None if cosines is None else cosines[rows])
+    relevance = fusion.relevance(channels)
+    decay = fusion.decay(index.age_days(rows), half_life_days)
+    score = relevance * index.trust.array[rows] * decay
+    order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
+    best = [i for i in order if relevance[i] > 0][:limit]
+    facts = store.fetch(index.ids.array[rows[best]].tolist())
+    return [
+        Hit(facts[fact_id], float(score[i]), float(relevance[i]), float(decay[i]), _scores(channels[i]))
+        for i in best
+        if (fact_id := int(index.ids.array[rows[i]])) in facts
+    ]
+
+
+def _propose(
+    query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], cosines: Floats | None, count: int
+) -> Rows:
+    """Rows (m,) that any channel proposes: full text (AND, OR by bm25), nearest meanings, facts of named entities."""
+    proposed = _matching(text.match_all(query.terms), index, store, allowed, count)
+    proposed += _matching(text.match_any(_rarest(query.terms, index)), index, store, allowed, count)
+    if cosines is not None:
+        proposed += _nearest(cosines, allowed, count)
+    if query.entities:
+        links = store.linked_facts([entity_id for entity_id, _, _ in query.entities])
+        held: dict[int, int] = {}
+        for fact_id, _ in links:
+            held[fact_id] = held.get(fact_id, 0) + 1
+        ranked = sorted(held, key=lambda fact_id: -held[fact_id])  # facts that hold most of the names first
+        proposed += [int(row) for row in index.rows(ranked) if allowed[row]][:count]
+    return np.unique(np.array(proposed, np.int64))
+
+
+def _propose_cascade(
+    query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], limit: int
+) -> tuple[Rows, Floats | None]:
+    """SPEC's reference: all words by full text, and only where that finds nothing the nearest meanings."""
+    rows = _matching(text.match_all(query.terms), index, store, allowed, 3 * limit)
+    cosines = _all_cosines(query, index)
+    if not rows and cosines is not None:
+        rows = _nearest(cosines, allowed, 3 * limit)
+    return np.unique(np.array(rows, np.int64)), cosines
+
+
+def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> list[int]:
+    if not match:
+        return []
+    rows = (index.row_of.get(fact_id) for fact_id in store.candidates(match))
+    return list(islice((row for row in rows if row is not None and allowed[row]), count))
+
+
+def _rarest(terms: Sequence[str], index: Index) -> list[str]:
+    """The rarer terms, as many as match `SCANNED` facts together; the others still count in every score."""
+    ranked = sorted((index.terms.frequency(term), place) for place, term in enumerate(terms))
+    chosen: list[str] = []
+    total = 0
+    for frequency, place in ranked:
+        total += frequency
+        if chosen and total > SCANNED:
+            break
+        chosen.append(terms[place])
+    return chosen
+
+
+def _all_cosines(query: Query, index: Index) -> Floats | None:
+    if query.vector is None or index.meanings is None:
+        return None
+    return index.meanings.cosines(query.vector, index.row_of)
+
+
+def _nearest(cosines: Floats, allowed: NDArray[np.bool_], count: int) -> list[int]:
+    top = kernels.top_k(np.where(allowed, cosines, np.nan).astype(np.float32), count)
+    return [int(row) for row in top if not np.isnan(cosines[row]) and allowed[row]]
+
+
+def _score(query: Query, index: Index, rows: Rows, cosines: Floats | None) -> NDArray[np.float64]:
+    """The four channels (m, 4) of each row, in the order of `fusion.CHANNELS`; NaN where one is absent."""
+    channels = np.zeros((len(rows), 4))
+    channels[:, 3] = np.nan
+    if not len(rows):
+        return channels
+    if query.terms:
+        hashes, weights = index.terms.query(query.terms)
+        mass = float(weights.sum())
+        parts, part_weights = index.trigrams.query(query.terms)
+        covered = index.terms.bm25(hashes, weights, rows) + TRIGRAMS * index.trigrams.bm25(parts, part_weights, rows)
+        channels[:, 0] = np.minimum(1, covered / (mass + TRIGRAMS * float(part_weights.sum()))) ** 2
+        shared = index.terms.shared(hashes, weights, rows)
+        channels[:, 1] = (shared / (mass + index.terms.mass(rows) - shared)) ** 2
+    channels[:, 2] = _structure(query, index, rows)
+    if cosines is not None and index.meanings is not None:
+        channels[:, 3] = index.meanings.calibration.score(cosines)
+    return channels
+
+
+def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
+    """The HRR channel (m,): max(coverage, entities)^2; NaN for a fact without an HRR vector.
+
+    coverage estimates the share of W that the fact holds: the similarities with the terms' keys, weighted by idf and
+    divided by what one of the fact's terms can give, less two deviations of the noise. The sum over the terms is linear,
+    so it is one key. entities adds, for each entity named in the question, its presence times the share of W that its
+    name makes up; presence below three deviations is nothing.
+    """
+    width = index.phases.width
+    parts = 1 + index.links.array[rows]
+    gain = hrr.gain(parts)
+    ids = index.ids.array[rows]
+    if not query.terms:
+        return np.where(np.isnan(index.phases.similarity(np.zeros((1, 2 * width), np.float32), rows, ids)[0]), np.nan, 0.0)
+    idf = dict(zip(query.terms, _idf(query.terms, index), strict=True))
+    mass = sum(idf.values())
+    keys = [sum((w * hrr.key(t, hrr.CONTENT, width) for t, w in idf.items()), np.zeros(2 * width, np.float32))]
+    keys += [hrr.key(name.lower(), hrr.ENTITY, width) for _, name, _ in query.entities]
+    similarities = index.phases.similarity(np.stack(keys).astype(np.float32), rows, ids).astype(np.float64)
+
+    scale = hrr.gain(index.terms.distinct(rows)) * gain * mass
+    deviation = hrr.noise(width) * np.sqrt(sum(w * w for w in idf.values())) / scale
+    coverage = (similarities[0] / scale - 2 * deviation) / np.maximum(0.1, 1 - 2 * deviation)
+    entities = np.zeros(len(rows))
+    for (_, _, held), similarity in zip(query.entities, similarities[1:], strict=True):
+        presence = np.clip(similarity / gain, 0, 1)
+        presence[similarity < 3 * hrr.noise(width)] = 0
+        entities += presence * sum(idf[t] for t in held) / mass
+    return np.maximum(np.clip(coverage, 0, 1), np.minimum(entities, 1)) ** 2
+
+
+def _idf(terms: Sequence[str], index: Index) -> list[float]:
+    return [float(index.terms.query([term])[1].sum()) for term in terms]
+
+
+def _scores(channels: NDArray[np.float64]) -> Scores:
+    return Scores(*(None if np.isnan(value) else float(value) for value in channels))

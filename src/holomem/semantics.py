@@ -1,0 +1,125 @@
+"""The meaning channel of one memory: its embedder, the calibration of its cosines, and whether it works at all.
+
+The embedder runs outside of transactions and outside of the memory's lock. When it fails, the channel is off, the reason
+is kept for `status` and warned about once; the other channels go on.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holomem.embedding import Calibration, Embedder, known, measure
+from holomem.errors import DegradedWarning, ModelError
+from holomem.store import Store
+from holomem.types import ModelId
+
+__all__ = ["Semantics"]
+
+Floats = NDArray[np.float32]
+
+
+class Semantics:
+    """An embedder as a store uses it. Without an embedder the channel is off, and that is no fault."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._failure: str | None = None
+        self._warned = False
+        self._calibration: Calibration | None = None
+        self._model_id: int | None = None
+
+    def problem(self) -> str | None:
+        """None when the channel works, else the reason and the remedy; never loads the model."""
+        if self._embedder is None:
+            return "switched off (embedder=None)"
+        return self._failure or self._embedder.problem()
+
+    def works(self) -> bool:
+        """Whether the channel works; warns once when it should and does not."""
+        problem = self.problem()
+        if problem is not None and self._embedder is not None and not self._warned:
+            self._warned = True
+            warnings.warn(f"semantic search is off: {problem}", DegradedWarning, stacklevel=4)
+        return problem is None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether this memory is meant to have the channel."""
+        return self._embedder is not None
+
+    @property
+    def model(self) -> ModelId | None:
+        """The identity of the embedder's model; None when the channel is off."""
+        return None if self._embedder is None or self.problem() is not None else self._embedder.model
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Floats | None:
+        """Unit vectors (n, dim) of the texts; None when the channel is off or the model fails."""
+        if not self.works() or self._embedder is None:
+            return None
+        try:
+            return self._embedder.embed(texts, query=query)
+        except ModelError as error:
+            self._failure = str(error)
+            self.works()
+            return None
+
+    def embed_query(self, text: str) -> Floats | None:
+        """The calibrated vector (dim,) of a question, to be compared by `Meanings.cosines`; None when it has none."""
+        vectors = self.embed([text], query=True)
+        calibration = self.calibration() if vectors is not None else None
+        if vectors is None or calibration is None or not np.isfinite(vectors).all() or not vectors.any():
+            return None
+        return calibration.query(vectors[0])
+
+    def calibration(self) -> Calibration | None:
+        """How this model's cosines become scores: shipped, stored in the file, or else measured once now.
+
+        Measuring embeds several hundred sentences, which takes seconds; never called inside a transaction.
+        """
+        with self._lock:
+            if self.calibration_if_ready() is None and self._embedder is not None and self.model is not None:
+                try:
+                    self._calibration = measure(self._embedder)
+                except ModelError as error:
+                    self._failure = str(error)
+                    return None
+                if not self._store.database.read_only:
+                    self._store.add_model(self._embedder.model, self._calibration.to_bytes())
+            return self._calibration
+
+    def calibration_if_ready(self) -> Calibration | None:
+        """The calibration if it is known by now; never loads the model."""
+        if self._calibration is None and self.model is not None:
+            self._calibration = known(self.model) or self._stored()
+        return self._calibration
+
+    def model_id(self) -> int | None:
+        """The number of the model in the file, None while the file holds no vector of it."""
+        if self._model_id is None and self.model is not None:
+            self._model_id = self._store.model(self.model)
+        return self._model_id
+
+    def register(self) -> int:
+        """The number of the model in the file, which is given one if it has none; needs a working channel."""
+        model = self.model
+        assert model is not None
+        if self.model_id() is None:
+            self._model_id = self._store.add_model(model)
+        return self._model_id or 0
+
+    def unload(self) -> None:
+        """Give the model's memory back; the next embedding loads it again."""
+        if self._embedder is not None:
+            self._embedder.unload()
+
+    def _stored(self) -> Calibration | None:
+        model = self.model
+        blob = None if model is None else self._store.calibration(model)
+        return None if blob is None else Calibration.from_bytes(blob)

@@ -1,0 +1,182 @@
+"""What goes into a memory and what comes out: frozen values without behaviour of their own.
+
+Field names are the column names of the file. `None` means absent; zero means zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+__all__ = [
+    "Contradiction",
+    "Entity",
+    "Fact",
+    "Filter",
+    "Hit",
+    "ImportReport",
+    "ModelId",
+    "NewFact",
+    "Scores",
+    "Status",
+    "StructuralHit",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """A fact to be added. `tags` is a comma-separated string or a sequence of strings.
+
+    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given.
+    """
+
+    content: str
+    category: str = "general"
+    tags: str | Sequence[str] = ""
+    entities: Sequence[str] | None = None
+    trust_score: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A stored fact. `tags` is comma separated; both times are UTC."""
+
+    fact_id: int
+    content: str
+    category: str
+    tags: str
+    trust_score: float
+    retrieval_count: int
+    helpful_count: int
+    entities: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A name that facts are bound to, its other spellings, and how many facts hold it."""
+
+    entity_id: int
+    name: str
+    entity_type: str
+    aliases: tuple[str, ...]
+    facts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which facts a recall may return at all; applied before any top is taken.
+
+    `tags` are whole tags, compared without case; `match_tags` says whether one or all of them must be there.
+    `since` and `until` bound `created_at`, both inclusive.
+    """
+
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    match_tags: Literal["any", "all"] = "any"
+    min_trust: float = 0.0
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The four channels of one hit, each in [0, 1]; None where the channel is absent."""
+
+    fts: float | None
+    jaccard: float | None
+    hrr: float | None
+    semantic: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fact found by search: score = relevance x fact.trust_score x decay."""
+
+    fact: Fact
+    score: float
+    relevance: float
+    decay: float
+    channels: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralHit:
+    """A fact found by the algebra: score = presence x fact.trust_score x decay.
+
+    `similarity` is the raw similarity, in [-1, 1]; `presence` is that divided by what a bundle of as many parts
+    can give, in [0, 1]. `linked` is True when the file also links the fact to the entity.
+    """
+
+    fact: Fact
+    score: float
+    presence: float
+    similarity: float
+    decay: float
+    linked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two facts that cannot both hold, how sure that is (in [0, 1]), and why."""
+
+    first: Fact
+    second: Fact
+    score: float
+    reason: str
+    shared_entities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelId:
+    """Everything that decides what a vector of a model looks like. Vectors of different ids are never compared."""
+
+    name: str
+    revision: str
+    file_hash: str
+    dim: int
+    pooling: str = "mean"
+    normalised: bool = True
+    max_tokens: int = 0
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a memory: what is in it, what works, and what does not and why."""
+
+    path: str
+    facts: int
+    entities: int
+    file_bytes: int
+    rss_bytes: int | None
+    journal_mode: str
+    sqlite_version: str
+    kernel: str
+    channels: dict[str, str | None] = field(default_factory=dict)
+    """channel -> None when it works, else the reason and the remedy"""
+    model: ModelId | None = None
+    vectors: int = 0
+    missing_vectors: int = 0
+    foreign_vectors: int = 0
+    unanalysed: int = 0
+    problems: tuple[str, ...] = ()
+    """what is degraded, each with its remedy"""
+    notes: tuple[str, ...] = ()
+    """what is worth knowing, but no fault of this memory"""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did, or would do. `errors` holds (line number, what is wrong with it)."""
+
+    added: int
+    updated: int
+    unchanged: int
+    skipped: int
+    """facts that were removed or edited away here"""
+    errors: tuple[tuple[int, str], ...]

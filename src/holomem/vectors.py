@@ -1,0 +1,156 @@
+"""The vectors of the file as arrays, one row a fact, filled when they are needed.
+
+`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact. `Meanings` holds semantic vectors as float32, 1.5 KB a
+fact; where they would not fit the memory that the caller allows, each scan reads them from the file instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holomem import hrr, kernels
+from holomem.embedding import Calibration
+from holomem.lexicon import Growing
+from holomem.store import Store
+
+__all__ = ["Meanings", "Phases"]
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+_CHUNK = 2048  # vectors read from the file at a time: 3 MB
+
+
+class Phases:
+    """The HRR vectors of the index's rows."""
+
+    def __init__(self, store: Store, width: int) -> None:
+        self.width = width
+        self._store = store
+        self._pairs = Growing(np.int8, 2 * width)
+        self._state = Growing(np.int8)  # 0 not read yet, 1 there, -1 absent or of another shape
+
+    def extend(self, rows: int) -> None:
+        """Append rows; their vectors are read when they are asked for."""
+        self._pairs.extend(np.zeros((rows, 2 * self.width), np.int8))
+        self._state.extend(np.zeros(rows, np.int8))
+
+    def similarity(self, keys: Floats, rows: Rows, ids: Rows) -> Floats:
+        """Mean cosine of the phase difference between each key (e, 2 width) and each row: (e, r), NaN where absent."""
+        self._read(rows, ids)
+        found = kernels.hrr_similarity(self._pairs.array, np.ascontiguousarray(keys), rows)
+        found[:, self._state.array[rows] != 1] = np.nan
+        return found
+
+    def least_similarity(self, keys: Floats, rows: Rows, ids: Rows) -> Floats:
+        """The minimum over the keys of their similarity with each row: (r,), NaN where absent."""
+        self._read(rows, ids)
+        found = kernels.hrr_min_similarity(self._pairs.array, np.ascontiguousarray(keys), rows)
+        found[self._state.array[rows] != 1] = np.nan
+        return found
+
+    def unusable(self, rows: Rows, ids: Rows) -> NDArray[np.bool_]:
+        """Which of the rows have no HRR vector of this width."""
+        self._read(rows, ids)
+        return np.asarray(self._state.array[rows] != 1)
+
+    def _read(self, rows: Rows, ids: Rows) -> None:
+        unread = np.flatnonzero(self._state.array[rows] == 0)
+        for start in range(0, len(unread), _CHUNK):
+            part = unread[start : start + _CHUNK]
+            blobs = self._store.phases(ids[part].tolist())
+            phases = np.full((len(part), self.width), np.nan)
+            for place, fact_id in enumerate(ids[part].tolist()):
+                decoded = hrr.decode(blobs.get(fact_id), self.width)
+                if decoded is not None:
+                    phases[place] = decoded
+            self._pairs.array[rows[part]] = kernels.pairs(phases)
+            self._state.array[rows[part]] = np.where(np.isnan(phases[:, 0]), -1, 1)
+
+
+class Meanings:
+    """The semantic vectors of one model, and the calibrated cosine of a query with them."""
+
+    def __init__(self, store: Store, model_id: int, calibration: Calibration, cache_bytes: int) -> None:
+        self._store = store
+        self._model_id = model_id
+        self.calibration = calibration
+        self._dim = dim = len(calibration.mean_passage)
+        self._cache_bytes = cache_bytes
+        self._vectors = Growing(np.float32, dim)
+        self._norms = Growing(np.float32)  # Calibration.passage_norms; NaN where there is no vector
+        self._pending: list[int] = []  # fact ids of rows appended since, at the rows from len(self._norms) on
+
+    def extend(self, fact_ids: list[int]) -> None:
+        """Append rows for these facts; their vectors are read at the next question."""
+        self._pending += fact_ids
+
+    def cosines(self, query: Floats, row_of: Mapping[int, int], rows: Rows | None = None) -> Floats:
+        """Calibrated cosine with all rows, or with `rows`; NaN where a fact has no vector of this model.
+
+        `query` (dim,) is `calibration.query` of the embedded text.
+        """
+        self._read()
+        if not self._in_memory:
+            every = self._scan_file(query, row_of)
+            return every if rows is None else every[rows]
+        if rows is None:
+            dots, norms = kernels.dot(self._vectors.array, query), self._norms.array
+        else:
+            dots, norms = kernels.dot(self._vectors.array[rows], query), self._norms.array[rows]
+        return self.calibration.cosines(dots, query, norms)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows (n,) have no usable vector of this model."""
+        self._read()
+        return np.asarray(np.isnan(self._norms.array))
+
+    @property
+    def _in_memory(self) -> bool:
+        return (len(self._norms) + len(self._pending)) * self._dim * 4 <= self._cache_bytes
+
+    def _read(self) -> None:
+        """Read what the rows appended since the last question hold."""
+        if not self._pending:
+            return
+        first, pending, self._pending = len(self._norms), self._pending, []
+        norms = np.full(len(pending), np.nan, np.float32)
+        in_memory = (first + len(pending)) * self._dim * 4 <= self._cache_bytes
+        rows = np.zeros((len(pending) if in_memory else 0, self._dim), np.float32)
+        place = {fact_id: i for i, fact_id in enumerate(pending)}
+        wanted = None if first == 0 else pending
+        for ids, blobs in _chunks(self._store.vectors(self._model_id, wanted), self._dim):
+            places = [place[i] for i in ids if i in place]
+            vectors = np.frombuffer(b"".join(b for i, b in zip(ids, blobs, strict=True) if i in place), np.float32)
+            vectors = vectors.reshape(-1, self._dim)
+            sound: NDArray[np.bool_] = np.isfinite(vectors).all(axis=1)
+            vectors = np.where(sound[:, None], vectors, 0)
+            norms[places] = np.where(sound, self.calibration.passage_norms(vectors), np.nan)
+            if in_memory:
+                rows[places] = vectors
+        self._norms.extend(norms)
+        if in_memory:
+            self._vectors.extend(rows)
+        else:
+            self._vectors = Growing(np.float32, self._dim)
+
+    def _scan_file(self, query: Floats, row_of: Mapping[int, int]) -> Floats:
+        dots = np.full(len(self._norms), np.nan, np.float32)
+        for ids, blobs in _chunks(self._store.vectors(self._model_id), self._dim):
+            found = kernels.dot_blobs(blobs, query)
+            for fact_id, value in zip(ids, found.tolist(), strict=True):
+                row = row_of.get(fact_id)
+                if row is not None:
+                    dots[row] = value
+        return self.calibration.cosines(dots, query, self._norms.array)
+
+
+def _chunks(vectors: Iterator[tuple[int, bytes]], dim: int) -> Iterator[tuple[list[int], list[bytes]]]:
+    """(ids, blobs) a few thousand at a time; a BLOB of another size is left out, as if the fact had none."""
+    while chunk := list(islice(vectors, _CHUNK)):
+        sound = [(i, b) for i, b in chunk if isinstance(b, bytes) and len(b) == 4 * dim]
+        yield [i for i, _ in sound], [b for _, b in sound]

@@ -1,0 +1,68 @@
+"""What many tests need: a fresh memory, a small deterministic embedder, and the shared material where it is there."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holomem import Memory, ModelId, text
+
+SHARED = Path(os.environ.get("HOLOMEM_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+class HashEmbedder:
+    """A real embedder of bags of words: each term a fixed random direction. Texts that share terms are near."""
+
+    def __init__(self, name="hash", dim=64):
+        self.model = ModelId(name, "1", "0" * 64, dim)
+        self.embedded = 0
+        self.loaded = False
+
+    def is_available(self):
+        return True
+
+    def problem(self):
+        return None
+
+    def embed(self, texts, *, query=False):
+        self.loaded = True
+        self.embedded += len(texts)
+        return np.stack([self._vector(t) for t in texts]) if len(texts) else np.zeros((0, self.model.dim), np.float32)
+
+    def unload(self):
+        self.loaded = False
+
+    def _vector(self, content):
+        total = np.zeros(self.model.dim)
+        for term in text.analyze(content):
+            seed = int.from_bytes(hashlib.sha256(f"{self.model.name} {term}".encode()).digest()[:8], "big")
+            total += np.random.default_rng(seed).standard_normal(self.model.dim)
+        length = np.linalg.norm(total)
+        return (total / length if length else total).astype(np.float32)
+
+
+@pytest.fixture
+def embedder():
+    return HashEmbedder()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def memory(path):
+    """A memory in a file, without the semantic channel."""
+    with Memory(path, embedder=None) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shared():
+    """The folder of shared material; a test that needs it skips where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared material is not here")
+    return SHARED

@@ -1,0 +1,166 @@
+"""What search returns: channels, modes, filters, degradation. Behaviour that users rely on, through `Memory`."""
+
+import sqlite3
+import warnings
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from holomem import DegradedWarning, Memory, ModelError, NewFact, fusion
+
+from conftest import HashEmbedder
+
+FACTS = [
+    "nginx is deployed to production by the release job on pve-01",
+    "Alice Johnson prefers dark mode in every editor",
+    "Backups run every night at half past two",
+    "The staging database password rotates every 90 days",
+    "Боб Смирнов отвечает за резервные копии",
+    "供应商账期为月结三十天",
+]
+
+
+@pytest.fixture
+def filled(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        memory.add_many([NewFact(content) for content in FACTS])
+        yield memory
+
+
+def first(memory, query, **options):
+    hits = memory.search(query, **options)
+    return hits[0].fact.content if hits else None
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [("who deploys nginx to production?", 0), ("pve-01", 0), ("dark mode", 1), ("when do backups run", 2),
+     ("пароль database staging", 3), ("резервная копия", 4), ("账期", 5), ("账期是多少天", 5)],
+)  # fmt: skip
+@pytest.mark.parametrize("candidates", ["union", "cascade"])
+def test_the_right_fact_comes_first(path, embedder, query, index, candidates):
+    with Memory(path, embedder=embedder, candidates=candidates) as memory:
+        memory.add_many([NewFact(content) for content in FACTS])
+        assert first(memory, query) == FACTS[index]
+
+
+def test_a_score_is_the_product_of_what_the_hit_shows(path, embedder):
+    with Memory(path, embedder=embedder, half_life_days=30) as memory:
+        memory.add_many([NewFact(content) for content in FACTS])
+        for hit in memory.search("backups of the database on nginx", limit=5):
+            c = hit.channels
+            shares = [c.fts, c.jaccard, c.hrr, c.semantic]
+            assert all(0 <= share <= 1 for share in shares)
+            assert hit.relevance == pytest.approx(sum(w * s for w, s in zip(fusion.WEIGHTS[0], shares, strict=True)))
+            assert hit.score == pytest.approx(hit.relevance * hit.fact.trust_score * hit.decay)
+
+
+def test_without_an_embedder_the_other_channels_take_its_weight(memory):
+    memory.add(FACTS[0])
+    (hit,) = memory.search("nginx production")
+    assert hit.channels.semantic is None
+    c = hit.channels
+    assert hit.relevance == pytest.approx(0.45 * c.fts + 0.30 * c.jaccard + 0.25 * c.hrr)
+
+
+def test_an_embedder_that_cannot_work_is_reported_once_and_the_rest_goes_on(path):
+    class Broken(HashEmbedder):
+        def embed(self, texts, *, query=False):
+            raise ModelError("the model file is damaged; fetch it again")
+
+    with Memory(path, embedder=Broken()) as memory:
+        with pytest.warns(DegradedWarning, match="fetch it again") as seen:
+            memory.add(FACTS[0])
+            assert first(memory, "nginx") == FACTS[0]
+            memory.search("nginx")
+        assert len(seen) == 1
+        assert "fetch it again" in memory.status().channels["semantic"]
+
+
+def test_a_fact_without_a_vector_is_found_and_given_one(path, embedder):
+    with Memory(path, embedder=None) as memory:
+        memory.add(FACTS[0])
+    with Memory(path, embedder=embedder) as memory:
+        assert memory.status().missing_vectors == 1
+        (hit, *_) = memory.search("nginx production")
+        assert hit.channels.semantic is not None
+        assert memory.status().missing_vectors == 0
+
+
+def test_many_missing_vectors_are_left_to_backfill_and_told_once(path, embedder):
+    with Memory(path, embedder=None) as memory:
+        memory.add_many([NewFact(f"note number {i} about nginx") for i in range(40)])
+    with Memory(path, embedder=embedder) as memory:
+        with pytest.warns(DegradedWarning, match="holomem backfill"):
+            memory.search("nginx")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            memory.search("nginx")
+        steps = []
+        assert memory.backfill(progress=lambda done, total: steps.append((done, total))) == 40
+        assert steps[-1] == (40, 40)
+        assert memory.search("nginx")[0].channels.semantic is not None
+
+
+def test_filters_apply_before_the_top_is_taken(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        near = [NewFact(f"nginx deploy order number {i}", category="work", tags="a") for i in range(300)]
+        memory.add_many([*near, NewFact("we once deployed something at home", category="home", tags="b")])
+        assert [h.fact.category for h in memory.search("nginx deploy order", category="home")] == ["home"]
+        assert [h.fact.tags for h in memory.search("nginx deploy order", tags="b")] == ["b"]
+        future = datetime.now(UTC) + timedelta(days=1)
+        assert memory.search("nginx deploy order", since=future) == []
+        assert len(memory.search("nginx deploy order", until=future, limit=3)) == 3
+
+
+@pytest.mark.parametrize("candidates", ["union", "cascade"])
+def test_a_distrusted_fact_is_hidden_from_recall_and_shown_by_listing(path, candidates):
+    with Memory(path, embedder=None, candidates=candidates) as memory:
+        fact_id = memory.add("Alice deploys nginx", entities=["Alice"])
+        for _ in range(3):
+            memory.feedback(fact_id, helpful=False)
+        assert memory.search("nginx") == memory.probe("Alice") == memory.reason(["Alice"]) == []
+        assert [f.fact_id for f in memory.facts()] == [fact_id]
+        assert len(memory.search("nginx", min_trust=0)) == len(memory.probe("Alice", min_trust=0)) == 1
+
+
+def test_cascade_falls_back_to_meaning_only_when_no_fact_has_all_words(path):
+    with Memory(path, embedder=HashEmbedder(), candidates="cascade") as memory:
+        memory.add_many([NewFact("alpha beta"), NewFact("beta gamma"), NewFact("gamma delta")])
+        assert [h.fact.content for h in memory.search("alpha beta")] == ["alpha beta"]
+        assert {h.fact.content for h in memory.search("alpha delta")} == {"alpha beta", "gamma delta"}
+
+
+def test_older_facts_decay(path):
+    with Memory(path, embedder=None, half_life_days=10) as memory:
+        old, new = memory.add("nginx listens on port 80"), memory.add("nginx listens on port 81")
+        raw = sqlite3.connect(path)
+        raw.execute("UPDATE facts SET updated_at = datetime('now', '-20 days') WHERE fact_id = ?", (old,))
+        raw.commit()
+        raw.close()
+        hits = memory.search("nginx port")
+        assert [h.fact.fact_id for h in hits] == [new, old]
+        assert hits[1].decay == pytest.approx(0.25, rel=0.01)
+
+
+def test_vectors_read_from_the_file_at_each_search_give_the_same_hits(path, embedder):
+    contents = [f"{word} number {i} stands in rack {i % 7}" for i in range(60) for word in ("switch", "router")]
+    with Memory(path, embedder=embedder) as memory:
+        memory.add_many([NewFact(c) for c in contents])
+        expected = memory.search("router in rack 3", limit=20)
+    with Memory(path, embedder=embedder, cache_mb=0) as memory:
+        found = memory.search("router in rack 3", limit=20)
+        assert [h.fact.fact_id for h in found] == [h.fact.fact_id for h in expected]
+        assert [h.score for h in found] == pytest.approx([h.score for h in expected], rel=1e-5)
+        memory.add("router number 99 stands in rack 3")
+        assert first(memory, "router number 99") == "router number 99 stands in rack 3"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"limit": 0}, "limit"), ({"limit": "5"}, "limit"), ({"limit": 10**7}, "limit"), ({"min_trust": 2}, "min_trust"),
+     ({"match_tags": "some"}, "match_tags"), ({"limit": True}, "limit")],
+)  # fmt: skip
+def test_a_bad_argument_is_named(memory, options, named):
+    with pytest.raises((ValueError, TypeError), match=named):
+        memory.search("x", **options)
