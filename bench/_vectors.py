@@ -33,7 +33,9 @@ class CachedEmbedder:
         self._file = sqlite3.connect(folder / "vectors.sqlite", timeout=60, isolation_level=None)
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = NORMAL")
-        self._file.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID")
+        self._file.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+        )
 
     def is_available(self) -> bool:
         return self._inner.is_available()

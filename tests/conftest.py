@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,12 @@ import pytest
 from holomem import Memory, ModelId, text
 
 SHARED = Path(os.environ.get("HOLOMEM_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@cache
+def direction(name, term, dim):
+    seed = int.from_bytes(hashlib.sha256(f"{name} {term}".encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).standard_normal(dim)
 
 
 class HashEmbedder:
@@ -37,8 +44,7 @@ class HashEmbedder:
     def _vector(self, content):
         total = np.zeros(self.model.dim)
         for term in text.analyze(content):
-            seed = int.from_bytes(hashlib.sha256(f"{self.model.name} {term}".encode()).digest()[:8], "big")
-            total += np.random.default_rng(seed).standard_normal(self.model.dim)
+            total += direction(self.model.name, term, self.model.dim)
         length = np.linalg.norm(total)
         return (total / length if length else total).astype(np.float32)
 

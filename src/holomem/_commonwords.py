@@ -6,7 +6,7 @@ A word that is missing here costs one entity too many, a name that is here costs
 
 COMMON = frozenset(
     """
-    ability access account accounts action actions add added adding address admin agent agents agreed alert alerts allow almost along
+    ability homelab lab router access account accounts action actions add added adding address admin agent agents agreed alert alerts allow almost along
     already alternatively although always among another answer answers anyone anything app apps application ask asked assistant
     auth avoid away back backup backups bad basically behind below best beta better between big bill billing birthday
     blog board body book books bot both branch branches bread bring budget bug bugs build building builds business buy cache call
@@ -65,7 +65,8 @@ COMMON_RU = """
     заказчик коллега друг начальник сотрудник компания фирма офис магазин сайт страница сервис приложение программа система хранилище
     отвечать писать использовать запускать проверять помнить напомнить купить сделать нужно надо можно нельзя хочу хочет любит нравится
     предпочитает работает живёт делает сказал сказала просил просила решили решил договорились обычно всегда никогда иногда часто редко
-    сегодня завтра вчера теперь раньше позже потом затем сначала после перед когда пока если хотя поэтому потому кроме вместо
+    сегодня завтра вчера теперь раньше позже потом затем страховка дамп джоба анализ пул датчик аккумулятор ортодонт стоматолог загранпаспорт паспорт пересдача отца отцу отцом мама документы
+    сначала после перед когда пока если хотя поэтому потому кроме вместо
     включая например кстати пожалуйста спасибо привет да нет ладно новый новая новое старый старая первый второй третий последний
     все всё каждый каждая каждую любой другой другая один два три четыре пять десять борщ рецепт отпуск праздник день рождения
     хлеб ингредиент блюдо столица язык население президент лидер мэр автор музыкант певец певица писатель художник актёр режиссёр
@@ -79,7 +80,7 @@ COMMON_RU = """
     согласно благодаря около возле внутри вокруг среди несмотря также тоже ещё уже только лишь даже ведь именно
 """.split()
 
-CALENDAR = frozenset(
+NO_NAMES = frozenset(
     """
     january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct
     nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun mondays fridays sundays
@@ -89,6 +90,7 @@ CALENDAR = frozenset(
     январь января январе февраль февраля феврале март марта марте апрель апреля апреле май мая мае июнь июня июне июль июля июле
     август августа августе сентябрь сентября сентябре октябрь октября октябре ноябрь ноября ноябре декабрь декабря декабре
     понедельник вторник среда среду четверг пятница пятницу суббота субботу воскресенье christmas easter
+    mbit gbit kbit gib mib tib kib kwh kw mhz ghz вт квт гц кб мб гб тб мбит гбит euro euros dollar dollars рублей руб
     """.split()
 )
 
@@ -103,7 +105,7 @@ GENERIC = frozenset(
     """
     ok todo fyi asap ps am pm gb mb kb tb utc gmt cet id ip url uri api cpu gpu ram ssd hdd usb sql ui ux ci cd pr qa os it hr ceo cto
     faq pdf csv json xml yaml html css http https ssh ssl tls tcp udp dns ttl vm db ai ml llm eur usd not never always all and or no yes
-    must only any none true false null tv pc vat eta dm
+    must only any none true false null tv pc vat eta dm nas ups vpn lan wan gps nut readme sh cpu ecc isp cto cfo coo ci url sku pos wifi ip sftp ftp smtp imap ntp nat iso
     """.split()
 )
 """All-capitals words that are no names."""
@@ -111,9 +113,53 @@ GENERIC = frozenset(
 HAN_CUTS = tuple(
     """
     的 是 在 和 与 与 为 了 把 被 从 到 给 向 对 让 跟 由 用 将 比 以 及 或 但 而 也 都 就 还 又 才 不 没 无 很 太 最 更 每 这 那 我 你 您 他 她 它 们 吗 呢 吧 啊 要 会 能
-    有 喜欢 使用 负责 因为 所以 如果 已经 可以 需要 应该 位于 来自 住 去 来 说 叫 做 写 吃 喝 买 看 请 於 於 並 從 與 為 個 這 還 會
+    有 喜欢 使用 负责 因为 所以 如果 已经 可以 需要 应该 位于 来自 住 去 来 说 叫 做 写 吃 喝 买 看 请 邀请 建议 决定 通过 发布 维护 评估 提交 借 暂 搬 寄 於 於 並 從 與 為 個 這 還 會
     """.split()
 )
 SURNAMES = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩邓冯曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常汤張劉陳楊黃趙吳孫馬羅鄭謝許韓鄧馮蕭葉蘇呂盧鍾譚陸"
 )
+
+NAME_HEADS = frozenset(
+    """
+    new big great home time first red black white green blue school house high long little old open general lake market book club
+    point light music city park north south east west saint san santa fort mount port cape grand royal national international
+    international united central free good google visual second third last fire sea river island street road hall bank day night
+    young bad dark deep fast hot cold lost star super union world game power team land master march may
+    """.split()
+)
+"""Ordinary words that often begin a name of several words; kept there (New Britain, Home Assistant)."""
+
+HEADS = frozenset(
+    """
+    university institute bank republic kingdom house church school college department ministry museum order lord city state
+    states isle island islands bay gulf cape battle school faculty academy association federation union council court office hall
+    people province county district duke earl king queen prince princess president bishop government library center centre
+    society league party front army band book art arts
+    """.split()
+)
+"""Words that "of" follows inside a name, even after other words (Massachusetts Institute of Technology)."""
+
+GERMAN_NOUNS = tuple(
+    """
+    miete vertrag werk dienst schrank konto karte telefon uhr euro auftrag woche monat jahr stunde minute frist rechnung betreff
+    nummer haber mieter mieterin leiter leiterin partner partnerin kunde kundin freund freundin kollege kollegin lehrer schule kind
+    kinder frau mann mutter vater sohn tochter bruder schwester eltern familie wohnung zimmer küche keller dach garten tür
+    fenster tisch stuhl bett auto rad bahn zug bus flug reise urlaub weg datei dateien ordner liste
+    tabelle bild foto seite text wort satz name adresse kennwort passwort schlüssel zugang rechner server netz netzwerk speicher
+    platte kabel gerät drucker bildschirm handy sicherung kopie abbild fehler problem frage antwort grund ziel plan termin treffen
+    gespräch anruf brief nachricht mail post paket geld preis kosten steuer gehalt bank kasse laden markt essen trinken brot kuchen
+    kaffee tee milch wasser wein bier obst gemüse fleisch fisch käse zucker salz öl arzt ärztin krank medikament allergie hund katze
+    tier pflanze wetter regen sonne wind licht strom gas heizung wärme kälte arbeit beruf firma büro projekt aufgabe teil
+    stück anzahl menge größe farbe form art weise seite ende anfang mitte stand lage fall rolle regel recht pflicht zeit morgen abend
+    nacht mittag ende ersten grad prozent meter kilo gramm liter stelle abteil gruppe team chef chefin inhaber inhaberin nachbar
+    kurs daten artikel job thermostat kontakt kalender stick port adapter dose lampe messer sensor schalter steckdose stube zeit geld
+    """.split()
+)
+"""German nouns, also as the end of a compound; all nouns have capitals there."""
+
+JAPANESE_COMMON = frozenset(
+    "作品 名前 言語 場所 時間 今日 明日 昨日 会社 仕事 言語・手話 行政区画 職業 国籍 母語 担当 情報 設定 問題 必要 使用 毎日 毎週 毎月 毎朝 自分 家族 友人 ユーザー メール サーバー ファイル".split()
+)
+
+CHINESE_COMMON = frozenset("路径 文档 内部 时间 地址 问题 接口 目标 原因 结果 情况 方法 目前 现在 今天 明天 昨天 后来 用户 项目 公司 机器 主要难点".split())

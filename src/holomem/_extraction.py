@@ -11,17 +11,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from holomem._commonwords import (
-    CALENDAR,
+    CHINESE_COMMON,
     COMMON,
     COMMON_RU,
     CONNECTORS,
     GENERIC,
+    GERMAN_NOUNS,
     HAN_CUTS,
+    HEADS,
+    JAPANESE_COMMON,
+    NAME_HEADS,
+    NO_NAMES,
     SURNAMES,
     TITLES,
 )
 from holomem._namekeys import key
-from holomem._stopwords import DE, STOPWORDS
+from holomem._stopwords import DE, EN, ES, FR, IT, PT, RU, STOPWORDS
 from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise, stem
 
 __all__ = ["MAX_NAMES", "MAX_NAME_CHARS", "aliases", "extract"]
@@ -41,11 +46,11 @@ _LEX = re.compile(
         | (?<![\w.]) \d{{1,3}}(?:\.\d{{1,3}}){{3}} (?:[:/]\d+)? (?![\w.]*\w)                    # 192.168.1.1
         | (?<![\w-]) \d+(?:[-/.:]\d+){{2,}} (?!{WORD}) )                                       # 2025-12-01 10:20:30
     | (?P<path> (?<![\w/.]) ~?(?:/[\w.@+-]*\w){{2,}}/? )
-    | (?P<host> (?<![\w.-]) [a-z0-9][a-z0-9_-]{{0,62}}(?:\.[a-z0-9][a-z0-9_-]{{0,62}})*\.[a-z][a-z0-9]{{1,17}} (?![\w-]) )
+    | (?P<host> (?<![\w.-]) [A-Za-z0-9][A-Za-z0-9_-]{{1,62}}(?:\.[A-Za-z0-9][A-Za-z0-9_-]{{0,62}})*\.[a-z][a-z0-9]{{1,17}} (?![\w-]) )
     | (?P<version> (?<![\w.]) v\d+(?:\.\d+)+ (?:-[\w.]*\w)? (?!\w) )
     | (?P<han> [{HAN}{KANA}] (?: [{HAN}{KANA}·・･=＝] | \d(?=\d*[{HAN}{KANA}]) )* )
     | (?P<other> [{HANGUL}]+ | [{THAI}{LAO}{KHMER}{MYANMAR}]+ )
-    | (?P<initials> (?:{_LETTERS}\.){{2,}} (?:{_LETTERS}(?!{WORD}))? | {_LETTERS}\.(?=[ ]?{_LETTERS}) )
+    | (?P<initials> (?:{_LETTERS}\.)+ (?:{_LETTERS}(?!{WORD}))? )
     | (?P<number> \d+(?:[.,:]\d+)* (?!{WORD}) )
     | (?P<word> \.?{WORD}+ (?:[-‐‑'’ʼ&]{WORD}+)* (?:\+\+|\#(?!{WORD})|%)? )
     | (?P<space> \s+ )
@@ -60,13 +65,19 @@ _QUOTED = re.compile(
 )
 _SENTENCE_END = frozenset(".!?…。！？\n•")
 _OPENING = frozenset("\"'«“„(（[「『*-–—#>")
-_GERMAN = frozenset(DE.split()) - {"was", "an", "in", "so", "die", "des", "am", "es", "du", "als", "hier", "mit", "bei", "mir"}
+_LANGUAGES = [frozenset(words.replace("ё", "е").split()) for words in (EN, RU, DE, ES, FR, PT, IT)]
+_GERMAN = _LANGUAGES[2]
+_POSSESSIVE = re.compile(r"['’]s?$")
 _DETERMINERS = frozenset(
     """der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner mein meine meinen meinem meiner
     sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer unser unsere im am zum zur ins vom beim jede jeder jedes jeden
     alle allen diese dieser dieses diesen diesem welche viele zwei drei vier fünf sechs pro""".split()
 )
-_GERMAN_NOUN = re.compile(r"(?:ung|ungen|heit|keit|keiten|schaft|tion|tionen|tät|nis|tum|ling|chen|lein|e|en|er|ern|zeit|tag|plan|geld|haus)$")
+_GERMAN_NOUN = re.compile(
+    r"(?:ung|ungen|heit|keit|keiten|schaft|ion|ionen|tät|nis|tum|ling|chen|lein|"
+    + "|".join(GERMAN_NOUNS) + r")(?:e|en|n|er|ern|es|s)?$"
+)
+_RUSSIAN_ADJECTIVE = re.compile(r"..(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ых|их|ыми|ими|ую|юю)$")
 _RUSSIAN_COMMON = frozenset(stem(normalise(word)) for word in COMMON_RU)
 _RUSSIAN_START = re.compile(r"(?:ться|тся|ать|ить|еть|ять|ую|юю|ого|его|ому|ему|ыми|ыми|ыйся|ение|ения|ению|ость|ости|ация|ации)$")
 _ENGLISH_START = re.compile(r"(?:[a-z]{3}ing|[a-z]{2}ly|[a-z]{3}ed|[a-z]{3}ments?|[a-z]{3}tions?|[a-z]{3}ness|n't|'(?:s|re|ll|ve|d|m))$")
@@ -184,43 +195,54 @@ _JAPANESE_PIECE = re.compile(f"[{HAN}\u30a1-\u30fa\u30fc-\u30ff·・＝=\\d]+")
 
 def _japanese(text: str, token: _Token) -> Iterator[_Span]:
     for match in _JAPANESE_PIECE.finditer(token.text):
-        name = match[0].strip("·・=＝ー")
+        name = match[0].strip("·・=＝")
         start, end = token.start + match.start(), token.start + match.end()
         before, after = text[max(0, start - 1) : start], text[end : end + 2]
         kanji = re.fullmatch(f"[{HAN}\\d]+", name) is not None
         if len(name) < 2 or name.isdigit() or len(name) > MAX_NAME_CHARS:
             continue
-        if kanji and (after[:1] in tuple("しすさせれりるいきくけっめみむんえげべてた") or (before == "の" and after[:1] in ("は", "が"))):
-            continue  # a verb or an adjective; the property in "X の 出生地 は Y"
+        if name in JAPANESE_COMMON or (kanji and after[:1] in tuple("しすさせれりるいきくけっめみむんえげべてた")):
+            continue  # a verb or an adjective
+        if before == "の" and after[:1] in ("は", "が") and "・" not in name:
+            continue  # the property in "X の 出生地 は Y"
         yield _Span(name, start, end, 1 if kanji else 2)
 
 
-_CHINESE_CUT = re.compile("(" + "|".join(sorted(HAN_CUTS, key=len, reverse=True)) + ")")
+_CHINESE_FRAME = re.compile("(位于|的|是|在|和|与|與|(?<![因仍])为|為)")
+_CHINESE_CUT = re.compile("|".join(sorted(HAN_CUTS, key=len, reverse=True)))
 
 
 def _chinese(text: str, token: _Token) -> Iterator[_Span]:
-    pieces = _CHINESE_CUT.split(token.text)
+    """Foreign names with a dot, what stands in "X 的 ..." or "... 是 Y", and short pieces that begin with a surname."""
+    pieces = _CHINESE_FRAME.split(token.text)
+    if not pieces[0]:  # 的黎波里: no cut at the start
+        pieces = ["".join(pieces[:3]), *pieces[3:]]
     at = token.start
     for i, piece in enumerate(pieces):
         start, at = at, at + len(piece)
-        name = piece.strip("·・=")
-        if i % 2 or len(name) < 2 or len(name) > 24 or name.isdigit():
+        if i % 2:
             continue
         before = pieces[i - 1] if i else ""
         after = pieces[i + 1] if i + 1 < len(pieces) else ""
-        if before == "的" and after == "是":
-            continue  # the property in "X 的 首都 是 Y"
-        person = len(name) <= 3 and name[0] in SURNAMES
-        framed = (after in ("的", "是", "在", "位于") and not before) or (before in ("是", "在", "为", "位于") and not after)
-        if "·" in name or person or framed:
-            yield _Span(name, start, at, 2 if "·" in name or person else 1)
+        name = piece.strip("·・=")
+        cut = _CHINESE_CUT.search(name)
+        person = cut is not None and cut.start() in (2, 3) and name[0] in SURNAMES  # 赵凯 不
+        framed = (after in ("的", "是", "和", "与", "與", "位于") and not before) or (before in ("是", "为", "為", "位于") and not after)
+        framed = framed or ("在" in (before, after) and not (before and after) and len(name) <= 4)
+        if 2 <= len(name) <= 24 and ("·" in name or (framed and not _CHINESE_CUT.match(name) and not person and name not in CHINESE_COMMON)):
+            if not (before == "的" and after == "是"):  # the property in "X 的 首都 是 Y"
+                yield _Span(name, start, at, 2 if "·" in name else 1)
+            continue
+        name = piece[: cut.start()] if cut else piece
+        if 2 <= len(name) <= 3 and name[0] in SURNAMES:
+            yield _Span(name, start, start + len(name), 2)
 
 
 def _runs(text: str, tokens: list[_Token], is_common: Callable[[str], bool] | None) -> Iterator[_Span]:
     """Runs of capitalised words and single identifiers among the words of a text."""
     words = [token for token in tokens if token.kind in ("word", "initials")]
     shouting = text.isupper() and len(words) > 4
-    german = sum(token.text.lower() in _GERMAN for token in words) >= 2
+    stops = _stop_words(words)
     i = 0
     while i < len(tokens):
         if not _capital(tokens[i]) or shouting:
@@ -229,8 +251,18 @@ def _runs(text: str, tokens: list[_Token], is_common: Callable[[str], bool] | No
             i += 1
             continue
         run, following = _run(tokens, i)
-        yield from _names(tokens, i, run, german=german, is_common=is_common)
+        yield from _names(tokens, i, run, stops, is_common)
         i = following
+
+
+def _stop_words(words: list[_Token]) -> frozenset[str]:
+    """The function words of the language that most lower-case words are of, and of English and Russian.
+
+    Those of all languages at once would take La Paz and Tony Tan apart.
+    """
+    lower = {token.text for token in words}
+    best = max(_LANGUAGES, key=lambda stops: len(lower & stops))
+    return best | _LANGUAGES[0] | _LANGUAGES[1] if len(lower & best) > 1 else _LANGUAGES[0] | _LANGUAGES[1]
 
 
 def _capital(token: _Token) -> bool:
@@ -249,9 +281,15 @@ def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
         if tokens[at].kind == "sign" and tokens[at].text == "." and run[-1].text.lower() in TITLES | {"st", "mt"}:
             at += 1
             continue
+        if run[-1].kind == "initials" and _capital(tokens[at]):  # Б.Зеллнер
+            run.append(tokens[at])
+            at += 1
+            continue
         if tokens[at].kind != "space" or "\n" in tokens[at].text:
             break
         token = tokens[at + 1]
+        if token.text.lower() in TITLES:
+            break
         if _capital(token):
             run.append(token)
             at += 2
@@ -260,7 +298,7 @@ def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
             run.append(token)
             at += 2
             continue
-        joined = _connected(tokens, at + 1)
+        joined = _connected(tokens, at + 1, run)
         if joined is None:
             break
         run += [token for token in tokens[at + 1 : joined + 1] if token.kind != "space"]
@@ -270,16 +308,21 @@ def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
 
 def _numbered(tokens: list[_Token], at: int) -> bool:
     """Whether the number at `at` belongs to the name before it: "VLAN 30", but not "pays Ilya 88 euros"."""
-    if ":" in tokens[at].text:
+    if not tokens[at].text.isdigit() or tokens[at - 2].text.lower() in GENERIC:  # PHP 8.2, TCP 1194
         return False
     if at + 2 < len(tokens) and tokens[at + 1].kind == "space" and tokens[at + 2].kind == "word":
         word = tokens[at + 2].text
-        return word[0].isupper() or word.lower() in STOPWORDS
-    return not (at + 1 < len(tokens) and tokens[at + 1].text in "%€$£₽")
+        return word.lower() in STOPWORDS
+    return not (at + 1 < len(tokens) and tokens[at + 1].text in "%€$£₽/°-")
 
 
-def _connected(tokens: list[_Token], at: int) -> int | None:
-    """Index of the capitalised word that "of", "von der", "&" at `at` lead to."""
+def _connected(tokens: list[_Token], at: int, run: list[_Token]) -> int | None:
+    """Index of the capitalised word that "of", "von der", "&" at `at` lead to.
+
+    "University of Leipzig" is a name, "Anna Schmidt of the University" and "CTO of Parcelwind" are two.
+    """
+    if tokens[at].text == "of" and (run[-1].text.isupper() or (len(run) > 1 and run[-1].text.lower() not in HEADS)):
+        return None
     for _ in range(3):
         if at + 2 >= len(tokens) or tokens[at + 1].kind != "space":
             return None
@@ -292,35 +335,41 @@ def _connected(tokens: list[_Token], at: int) -> int | None:
 
 
 def _names(
-    tokens: list[_Token], i: int, run: list[_Token], *, german: bool, is_common: Callable[[str], bool] | None
+    tokens: list[_Token], i: int, run: list[_Token], stops: frozenset[str], is_common: Callable[[str], bool] | None
 ) -> Iterator[_Span]:
     """The name in one capitalised run, if there is one."""
     first = _starts_sentence(tokens, i)
     titled = False
     while run and run[0].text.lower() in TITLES:
         run, first, titled = run[1:], False, True
-    while len(run) > 1 and not titled and (
-        _is_function_word(run[0].text) or (first and _is_common(run[0].text, is_common)) or run[0].text.lower() in CALENDAR
-    ):
+    while len(run) > 1 and not titled and _leads(run[0].text, first, stops, is_common):
         run, first = run[1:], False
         while len(run) > 1 and not _capital(run[0]):
             run = run[1:]
-    while run and (run[-1].text in CONNECTORS or run[-1].text.lower() in CALENDAR or _is_function_word(run[-1].text)):
+    while run and (run[-1].text in CONNECTORS or run[-1].text.lower() in NO_NAMES):
         run = run[:-1]
     if not run or not any(_capital(token) for token in run):
         return
     start, end = run[0].start, run[-1].end
-    name = re.sub(r"['’]s?$", "", _between(tokens, start, end))
-    if len(name) > MAX_NAME_CHARS or len(key(name)) < 2:
-        return
+    name = _POSSESSIVE.sub("", _between(tokens, start, end))
     if len(run) == 1:
-        word = run[0].text
-        if _is_identifier(word):
-            yield _Span(name, start, end, 3)
-        elif _is_single_name(tokens, i, word, first=first, german=german, is_common=is_common):
-            yield _Span(name, start, start + len(name), 1 if word.isupper() else 2)
+        name, rank = _single(tokens, i, run[0], name, first=first, stops=stops, is_common=is_common)
     else:
-        yield _Span(name, start, start + len(name), 3)
+        rank = 3
+        if i > 1 and tokens[i - 2].kind == "number" and tokens[i - 1].text == " " and run[0] is tokens[i]:
+            start, name = tokens[i - 2].start, f"{tokens[i - 2].text} {name}"  # 250 Delaware Avenue
+    if name and len(name) <= MAX_NAME_CHARS and len(key(name)) > 1:
+        yield _Span(name, start, start + len(name), rank)
+
+
+def _leads(word: str, first: bool, stops: frozenset[str], is_common: Callable[[str], bool] | None) -> bool:
+    """Whether the first word of a run is no part of the name."""
+    lower = word.lower()
+    if _GERMAN <= stops and lower not in ("frau", "herr") and _GERMAN_NOUN.search(lower):
+        return True
+    if lower in NO_NAMES or (word.isupper() and lower in GENERIC) or _is_function_word(word, stops):
+        return True
+    return first and lower not in NAME_HEADS and _is_common(word, stops, is_common)
 
 
 def _between(tokens: list[_Token], start: int, end: int) -> str:
@@ -328,18 +377,37 @@ def _between(tokens: list[_Token], start: int, end: int) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def _is_single_name(
-    tokens: list[_Token], i: int, word: str, *, first: bool, german: bool, is_common: Callable[[str], bool] | None
-) -> bool:
-    bare = re.sub(r"['’]s?$", "", word)
-    lower = bare.lower()
-    if lower in CALENDAR or _is_function_word(word) or len(bare) < 2:
-        return False
-    if bare.isupper():
-        return lower not in GENERIC and not bare.isdigit()
-    if german and (_previous(tokens, i) in _DETERMINERS or _GERMAN_NOUN.search(lower)):
-        return False
-    return not (first and _is_common(bare, is_common))
+def _single(
+    tokens: list[_Token],
+    i: int,
+    token: _Token,
+    name: str,
+    *,
+    first: bool,
+    stops: frozenset[str],
+    is_common: Callable[[str], bool] | None,
+) -> tuple[str, int]:
+    """The name that one capitalised word makes ("" for none), and its rank."""
+    lower = name.lower()
+    if _is_identifier(token.text):
+        return name, 3
+    if lower in NO_NAMES or lower.removesuffix("s") in NO_NAMES or _is_function_word(token.text, stops):
+        return "", 0
+    if name.isupper() or (name[-1] == "s" and name[:-1].isupper()):
+        return "" if lower.removesuffix("s") in GENERIC or lower in GENERIC else name, 1
+    head, hyphen, tail = name.rpartition("-")
+    if hyphen and tail in ("aware", "based", "compatible", "free", "friendly", "like", "only", "ready", "side", "style"):
+        name = head
+    at = tokens.index(token, i)
+    if _GERMAN <= stops and (_previous(tokens, at) in _DETERMINERS or _GERMAN_NOUN.search(lower)):
+        return "", 0
+    if _RUSSIAN_ADJECTIVE.search(lower) and at + 2 < len(tokens) and tokens[at + 1].text == " ":
+        following = tokens[at + 2]
+        if following.kind == "word" and following.text.islower() and following.text not in stops:
+            return "" if first else f"{name} {following.text}", 2  # Национальный реестр
+    if first and lower.endswith("ing") and "".join(token.text for token in tokens[at + 1 : at + 3]).rstrip().endswith("s"):
+        return name, 2  # "Syncthing shares ..." has a verb, "Building windrose" has not
+    return "" if first and _is_common(name, stops, is_common) else name, 2
 
 
 def _previous(tokens: list[_Token], i: int) -> str:
@@ -362,14 +430,14 @@ def _starts_sentence(tokens: list[_Token], i: int) -> bool:
     return True
 
 
-def _is_function_word(word: str) -> bool:
-    return normalise(word) in STOPWORDS and not (len(word) > 1 and word.isupper())
+def _is_function_word(word: str, stops: frozenset[str]) -> bool:
+    return word.lower().replace("ё", "е").replace("’", "'") in stops and not (len(word) > 1 and word.isupper())
 
 
-def _is_common(word: str, is_common: Callable[[str], bool] | None) -> bool:
+def _is_common(word: str, stops: frozenset[str], is_common: Callable[[str], bool] | None) -> bool:
     """Whether a capitalised word is an ordinary one, as far as lists, endings and the caller can tell."""
     lower = word.lower().replace("’", "'")
-    if lower in COMMON or lower.partition("-")[0] in COMMON or _is_function_word(word):
+    if lower in COMMON or lower.partition("-")[0] in COMMON | stops or _is_function_word(word, stops):
         return True
     folded = normalise(word)
     if "\u0400" <= folded[0] < "\u0530":

@@ -31,7 +31,7 @@ _POSSESSIVE = re.compile(r"(?<=\w)'s$")
 # suffixes too, so "верит" would be Вера, Алена "ал", and Петров (without ов) another man than Петрова.
 _CASE_ENDING = re.compile(
     """(?<=..)(?:иями|ями|ами|иях|ях|ах|иям|ям|ам|иею|ией|ьей|ею|ей|ою|ой|ий|ый|ого|его|ому|ему|ыми|ими|ым|им|ых|их|ую|юю|ая|яя|ое|ее
-    |ые|ие|ия|ии|ию|ье|ья|ью|ьи|ием|ьем|ьев|ом|ем|ї|єю|єм|ові|еві|і|є|а|я|о|е|и|ы|у|ю|ь|й)$""".replace("\n    ", "")
+    |ые|ие|ия|ии|ию|ье|ья|ью|ьи|ием|ьем|ом|ем|ї|єю|єм|ові|еві|і|є|а|я|о|е|и|ы|у|ю|ь|й)$""".replace("\n    ", "")
 )
 _GENITIVE_PLURAL = re.compile("(?<=...)(?:ов|ев)$")
 
@@ -44,7 +44,8 @@ def _unit(token: str) -> str:
     """
     folded = _POSSESSIVE.sub("", normalise(token)).replace("'", "").replace("э", "е")
     if folded.isalpha() and all("\u0400" <= char < "\u0530" for char in folded):
-        return _CASE_ENDING.sub("", folded).rstrip("ьй") or folded
+        bare = _CASE_ENDING.sub("", folded)
+        return bare[:2] + bare[2:].rstrip("аеиоуыьй")  # Андрей, Андрея; Николай, Николаю
     return "".join(folded.split())
 
 

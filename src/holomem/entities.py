@@ -137,6 +137,8 @@ def _variants(text: str, found: list[Unit]) -> Iterator[str]:
         for unit, start, end in found
         if end - start < MAX_NAME_CHARS
     ]
+    if len(found) == 1 and not text[found[0][1] : found[0][2]].islower():
+        return  # the genitive plural "Иванов" is a surname when it stands alone
     if len(choices) == len(found) and 1 < math.prod(map(len, choices)) <= 8:
         yield from (join(list(choice))[0] for choice in itertools.product(*choices))
 

@@ -119,13 +119,16 @@ def encode_fact(terms: Sequence[str], entities: Sequence[str], width: int = WIDT
     return kernels.bundle(np.stack(parts)) if len(parts) > 1 else parts[0]
 
 
+@lru_cache(maxsize=512)  # 8 KB each at WIDTH
 def key(token: str, role: str, width: int = WIDTH) -> NDArray[np.float32]:
     """The unit phasors of `bind(atom(token), atom(role))` as (2 width,) float32: cosines, then sines.
 
     This is the layout of the keys of `kernels.hrr_similarity`; a weighted sum of keys is a key too.
     """
-    phases = (_turns(token, width) + _turns(role, width)) * TURN
-    return np.concatenate([np.cos(phases), np.sin(phases)]).astype(np.float32)
+    phases = (_turns(token, width) + _turns(role, width)) * np.float64(TURN)
+    phasors = np.concatenate([np.cos(phases), np.sin(phases)]).astype(np.float32)
+    phasors.setflags(write=False)
+    return phasors
 
 
 def gain(parts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from holomem import _reference
 
 try:
-    from holomem import _kernels
+    import holomem._kernels as _kernels
 except ImportError as error:
     _why: str | None = str(error)
     _compiled: tuple[str, ...] = ()

@@ -96,21 +96,16 @@ class Lexicon:
 
     def idf(self, hashes: Hashes) -> Weights:
         """The inverse document frequency (n,) of each hash."""
-        df = np.zeros(len(hashes))
-        if len(self._vocabulary):
-            place = np.minimum(np.searchsorted(self._vocabulary, hashes), len(self._vocabulary) - 1)
-            known = self._vocabulary[place] == hashes
-            df[known] = self._frequencies[place[known]]
+        df = self._frequency(hashes)
         return np.asarray(np.log1p((self._facts - df + 0.5) / (df + 0.5)), np.float32)
 
-    def frequency(self, term: str) -> int:
-        """How many facts hold the term."""
-        hashes = self._hash_texts([term])[1]
-        place = np.searchsorted(self._vocabulary, hashes)
-        return sum(
-            int(self._frequencies[p]) for p, h in zip(place, hashes, strict=True)
-            if p < len(self._vocabulary) and self._vocabulary[p] == h
-        )  # fmt: skip
+    def frequencies(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """How many facts hold each of the terms: (len(terms),)."""
+        return self._frequency(self._hash_each(terms))
+
+    def idf_each(self, terms: Sequence[str]) -> Weights:
+        """The idf of each of the terms, in their order: (len(terms),)."""
+        return self.idf(self._hash_each(terms))
 
     def bm25(self, hashes: Hashes, weights: Weights, rows: Rows) -> Weights:
         """Sum over the shared terms of idf x tf / (tf + k1 (1 - b + b length / mean length)), for each row.
@@ -146,6 +141,17 @@ class Lexicon:
         """The share of distinct terms that each row (r,) has in common with a query, without weights."""
         offsets, row_hashes, _ = self._csr()
         return kernels.jaccard(hashes, offsets, row_hashes, rows)
+
+    def _hash_each(self, terms: Sequence[str]) -> Hashes:
+        return self._hash_texts(list(terms))[1]  # one term a text: one hash each, in order
+
+    def _frequency(self, hashes: Hashes) -> NDArray[np.int64]:
+        df = np.zeros(len(hashes), np.int64)
+        if len(self._vocabulary):
+            place = np.minimum(np.searchsorted(self._vocabulary, hashes), len(self._vocabulary) - 1)
+            known = self._vocabulary[place] == hashes
+            df[known] = self._frequencies[place[known]]
+        return df
 
     def _csr(self) -> tuple[Rows, Hashes, NDArray[np.uint8]]:
         return self._offsets.array, self._hashes.array, self._counts.array

@@ -128,15 +128,10 @@ def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_]
 
 def _rarest(terms: Sequence[str], index: Index) -> list[str]:
     """The rarer terms, as many as match `SCANNED` facts together; the others still count in every score."""
-    ranked = sorted((index.terms.frequency(term), place) for place, term in enumerate(terms))
-    chosen: list[str] = []
-    total = 0
-    for frequency, place in ranked:
-        total += frequency
-        if chosen and total > SCANNED:
-            break
-        chosen.append(terms[place])
-    return chosen
+    frequencies = index.terms.frequencies(terms)
+    order = np.argsort(frequencies, kind="stable")
+    within = max(1, int((np.cumsum(frequencies[order]) <= SCANNED).sum()))
+    return [terms[i] for i in order[:within]]
 
 
 def _all_cosines(query: Query, index: Index) -> Floats | None:
@@ -183,8 +178,8 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     gain = hrr.gain(parts)
     ids = index.ids.array[rows]
     if not query.terms:
-        return np.where(np.isnan(index.phases.similarity(np.zeros((1, 2 * width), np.float32), rows, ids)[0]), np.nan, 0.0)
-    idf = dict(zip(query.terms, _idf(query.terms, index), strict=True))
+        return np.where(index.phases.unusable(rows, ids), np.nan, 0.0)
+    idf = dict(zip(query.terms, index.terms.idf_each(query.terms).tolist(), strict=True))
     mass = sum(idf.values())
     keys = [sum((w * hrr.key(t, hrr.CONTENT, width) for t, w in idf.items()), np.zeros(2 * width, np.float32))]
     keys += [hrr.key(name.lower(), hrr.ENTITY, width) for _, name, _ in query.entities]
@@ -199,10 +194,6 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
         presence[similarity < 3 * hrr.noise(width)] = 0
         entities += presence * sum(idf[t] for t in held) / mass
     return np.maximum(np.clip(coverage, 0, 1), np.minimum(entities, 1)) ** 2
-
-
-def _idf(terms: Sequence[str], index: Index) -> list[float]:
-    return [float(index.terms.query([term])[1].sum()) for term in terms]
 
 
 def _scores(channels: NDArray[np.float64]) -> Scores:

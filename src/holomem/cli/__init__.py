@@ -1,0 +1,55 @@
+"""The program `holomem`. It calls `Memory` and shows what comes back; it knows neither the file nor the arithmetic.
+
+commands, upkeep, tour   one function per command: about facts, about the memory as a whole, the demo
+render                   facts, hits and status as lines
+program                  the click group: common options, opening the memory, errors to exit codes
+console                  what text may do to a terminal, widths, tables, JSON
+"""
+
+import click
+
+from holomem import __version__
+from holomem.cli import commands, tour, upkeep
+from holomem.cli.program import Program
+
+__all__ = ["main"]
+
+
+@click.group(
+    "holomem",
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="A text that begins with a hyphen goes after `--`. Times without a zone are UTC.",
+)
+@click.version_option(__version__, prog_name="holomem", message="%(prog)s %(version)s")
+def main() -> None:
+    """Long-term memory for AI agents, in one SQLite file.
+
+    Facts go in as sentences of any language and are found again by their words, their meaning and their names.
+    Start with `holomem demo`.
+    """
+
+
+for _command in (  # in the order of `holomem --help`
+    commands.add,
+    commands.search,
+    commands.probe,
+    commands.related,
+    commands.reason,
+    commands.contradictions,
+    commands.list_facts,
+    commands.show,
+    commands.edit,
+    commands.remove,
+    commands.feedback,
+    commands.entities,
+    upkeep.import_facts,
+    upkeep.export_facts,
+    upkeep.backfill,
+    upkeep.reembed,
+    upkeep.status,
+    upkeep.doctor,
+    upkeep.backup,
+    tour.show_demo,
+):
+    main.add_command(_command)

@@ -1,0 +1,326 @@
+"""The commands about facts: putting in, finding again, mending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, TypeVar
+
+import click
+
+from holomem.cli import render
+from holomem.cli.console import print_json, print_lines, read_stdin, say, visible
+from holomem.cli.program import Command, json_option, note, opened
+from holomem.errors import FactNotFound
+from holomem.types import NewFact, StructuralHit
+
+__all__ = [
+    "add",
+    "contradictions",
+    "edit",
+    "entities",
+    "feedback",
+    "list_facts",
+    "probe",
+    "reason",
+    "related",
+    "remove",
+    "search",
+    "show",
+]
+
+EXPLAINED: Final = 3  # hits that `search --explain` takes apart
+LARGEST: Final = 2**63 - 1  # an integer of SQLite
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _moment(_: click.Context, option: click.Parameter, value: str | None) -> datetime | None:
+    """A day or a time in ISO 8601; a day as --until lasts until its end."""
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no time; use 2026-05-03 or 2026-05-03T10:00") from None
+    if option.name == "until" and ":" not in value and "T" not in value:
+        moment += timedelta(days=1, microseconds=-1)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+_ID: Final = click.IntRange(1, LARGEST)
+_category = click.option("--category", metavar="NAME", help="Only facts of this category.")
+_fact_id = click.argument("fact_id", metavar="ID", type=_ID)
+_since = click.option("--since", callback=_moment, metavar="TIME", help="Only facts made then or later.")
+_until = click.option("--until", callback=_moment, metavar="TIME", help="Only facts made then or earlier.")
+_limit = click.option(
+    "--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most so many; 10 unless given."
+)
+_min_trust = click.option(
+    "--min-trust", type=click.FloatRange(0, 1), metavar="X", help="Only facts trusted so much; 0.3 unless given."
+)
+_half_life = click.option(
+    "--half-life", type=click.FloatRange(min=0), default=0.0, metavar="DAYS", help="A fact of this age counts half."
+)
+
+
+def _structural(function: F) -> F:
+    """The options that probe, related and reason share."""
+    for option in (json_option, _half_life, _min_trust, _category, _limit):
+        function = option(function)
+    return function
+
+
+@click.command(cls=Command)
+@click.argument("contents", metavar="CONTENT...", nargs=-1, required=True)
+@click.option("--category", default="general", metavar="NAME", help="What sort of fact it is; general unless given.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
+@click.option("--entity", "entities", multiple=True, metavar="NAME", help="A name it is about; else found by itself.")
+@json_option
+def add(contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], **labels: Any) -> None:
+    """Add facts: each CONTENT is one. A single `-` reads them from stdin, one per line.
+
+    A content that is there already stays as it is.
+    """
+    if contents == ("-",):
+        contents = tuple(line for line in read_stdin().splitlines() if line.strip())
+    elif len(contents) > 1 and not any(" " in content for content in contents):
+        raise click.UsageError("several words without quotes; put each fact in quotes")
+    if not contents or not all(content.strip() for content in contents):
+        raise click.UsageError("nothing to add; a fact needs some text")
+    with opened(create=True) as memory:
+        before = len(memory)
+        ids = memory.add_many([NewFact(content, entities=entities or None, **labels) for content in contents])
+        known = len(ids) - (len(memory) - before)
+        facts = [memory.get(fact_id) for fact_id in ids]
+    if as_json:
+        print_json(facts)
+        return
+    print_lines(render.fact_table(facts))
+    if known > 0:
+        note(f"{known} of these {'was' if known == 1 else 'were'} there already and stayed as before")
+
+
+@click.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@_limit
+@_category
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only facts with this tag; may be repeated.")
+@click.option("--all-tags", is_flag=True, help="Only facts with all of the tags, not just one.")
+@_min_trust
+@_since
+@_until
+@click.option("--cascade", is_flag=True, help="Only facts that hold every word; else the nearest meanings.")
+@_half_life
+@click.option("--explain", is_flag=True, help="Take the scores of the first hits apart.")
+@json_option
+def search(
+    query: tuple[str, ...],
+    limit: int,
+    category: str | None,
+    tags: tuple[str, ...],
+    all_tags: bool,
+    min_trust: float | None,
+    since: datetime | None,
+    until: datetime | None,
+    cascade: bool,
+    half_life: float,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Find the facts that answer QUERY, best first.
+
+    Any text is a query; a single `-` reads it from stdin. The table has the score of every channel. A fact without any
+    evidence is not shown.
+    """
+    question = read_stdin() if query == ("-",) else " ".join(query)
+    mode: Literal["union", "cascade"] = "cascade" if cascade else "union"
+    with opened(candidates=mode, half_life_days=half_life) as memory:
+        hits = memory.search(
+            question,
+            limit=limit,
+            category=category,
+            tags=tags,
+            match_tags="all" if all_tags else "any",
+            since=since,
+            until=until,
+            **_given(min_trust=min_trust),
+        )
+        off = memory.status().channels if explain else {}
+    if as_json:
+        print_json([render.hit_json(hit) for hit in hits])
+        return
+    _shown(render.hit_table(hits))
+    for hit in hits[:EXPLAINED] if explain else ():
+        say()
+        print_lines(render.explanation(hit, half_life, off))
+
+
+@click.command(cls=Command)
+@click.argument("entity")
+@_structural
+def probe(entity: str, half_life: float, as_json: bool, **chosen: Any) -> None:
+    """Find the facts that are bound to an entity."""
+    with opened(half_life_days=half_life, model=False) as memory:
+        _structure(memory.probe(entity, **_given(**chosen)), as_json)
+
+
+@click.command(cls=Command)
+@click.argument("entity")
+@_structural
+def related(entity: str, half_life: float, as_json: bool, **chosen: Any) -> None:
+    """Find what stands beside an entity.
+
+    Not its own facts, but those of the names that it stands together with.
+    """
+    with opened(half_life_days=half_life, model=False) as memory:
+        _structure(memory.related(entity, **_given(**chosen)), as_json)
+
+
+@click.command(cls=Command)
+@click.argument("entities", metavar="ENTITY...", nargs=-1, required=True)
+@_structural
+def reason(entities: tuple[str, ...], half_life: float, as_json: bool, **chosen: Any) -> None:
+    """Find the facts that several entities have in common."""
+    with opened(half_life_days=half_life, model=False) as memory:
+        _structure(memory.reason(entities, **_given(**chosen)), as_json)
+
+
+@click.command(cls=Command)
+@_limit
+@_category
+@_min_trust
+@click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.5 unless given.")
+@json_option
+def contradictions(as_json: bool, **chosen: Any) -> None:
+    """Find pairs of facts that cannot both hold, surest first."""
+    with opened(model=False) as memory:
+        found = memory.contradictions(**_given(**chosen))
+    if as_json:
+        print_json(found)
+    else:
+        _shown(render.conflicts(found))
+
+
+@click.command("list", cls=Command)
+@click.option("--matching", default="", metavar="WORDS", help="Only facts that hold all of these words.")
+@_category
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only facts with this tag; may be repeated.")
+@_since
+@_until
+@click.option(
+    "--limit", type=click.IntRange(1, LARGEST), default=50, metavar="N", help="At most so many; 50 unless given."
+)
+@click.option("--offset", type=click.IntRange(0, LARGEST), default=0, metavar="N", help="Pass over so many first.")
+@json_option
+def list_facts(limit: int, offset: int, as_json: bool, **chosen: Any) -> None:
+    """List facts, newest first, also those of low trust. Also called `facts`."""
+    with opened(model=False) as memory:
+        # One more than is shown tells whether there are more.
+        facts = memory.facts(limit=min(limit + 1, LARGEST), offset=offset, **_given(**chosen))
+    more, facts = len(facts) > limit, facts[:limit]
+    if as_json:
+        print_json(facts)
+    else:
+        _shown(render.fact_table(facts))
+    if more:
+        note(f"there are more; the next ones with --offset {offset + limit}")
+
+
+@click.command(cls=Command)
+@_fact_id
+@json_option
+def show(fact_id: int, as_json: bool) -> None:
+    """Show everything about one fact."""
+    with opened(model=False) as memory:
+        fact = memory.get(fact_id)
+    print_json(fact) if as_json else print_lines(render.fact_lines(fact))
+
+
+@click.command(cls=Command)
+@_fact_id
+@click.option("--content", metavar="TEXT", help="What it says from now on; `-` reads it from stdin.")
+@click.option("--category", metavar="NAME", help="Its category.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help='Its tags, in place of the old ones; "" for none.')
+@click.option("--entity", "entities", multiple=True, metavar="NAME", help='The names it is about; "" for none.')
+@click.option("--trust-delta", type=click.FloatRange(-1, 1), metavar="X", help="Add this to its trust.")
+@json_option
+def edit(fact_id: int, content: str | None, as_json: bool, **changes: Any) -> None:
+    """Change what is given of a fact; the rest stays."""
+    given = _given(content=read_stdin().strip() if content == "-" else content, **changes)
+    if not given:
+        raise click.UsageError("nothing to change; give --content, --category, --tag, --entity or --trust-delta")
+    with opened(model="content" in given) as memory:
+        fact = memory.update(fact_id, **given)
+    print_json(fact) if as_json else print_lines(render.fact_lines(fact))
+
+
+@click.command(cls=Command)
+@click.argument("fact_ids", metavar="ID...", nargs=-1, required=True, type=_ID)
+@json_option
+@click.pass_context
+def remove(ctx: click.Context, fact_ids: tuple[int, ...], as_json: bool) -> None:
+    """Remove facts. One that is not there does not keep the others."""
+    removed = []
+    with opened(model=False) as memory:
+        for fact_id in dict.fromkeys(fact_ids):
+            try:
+                fact = memory.get(fact_id)
+                memory.remove(fact_id)
+            except FactNotFound as error:
+                say(f"error: {error}", err=True)
+                continue
+            removed.append(fact)
+            if not as_json:
+                say(f"removed {fact_id}  {visible(fact.content)}")
+    if as_json:
+        print_json([fact.fact_id for fact in removed])
+    if len(removed) < len(set(fact_ids)):
+        ctx.exit(1)
+
+
+@click.command(cls=Command)
+@_fact_id
+@click.option("--helpful/--unhelpful", "helpful", default=None, help="Trust + 0.05, or - 0.10.")
+@json_option
+def feedback(fact_id: int, helpful: bool | None, as_json: bool) -> None:
+    """Say whether a fact helped; its trust follows."""
+    if helpful is None:
+        raise click.UsageError("say --helpful or --unhelpful")
+    with opened(model=False) as memory:
+        fact = memory.feedback(fact_id, helpful=helpful)
+    if as_json:
+        print_json(fact)
+    else:
+        say(f"trust of {fact_id} is {fact.trust_score:.2f} now")
+
+
+@click.command(cls=Command)
+@json_option
+def entities(as_json: bool) -> None:
+    """List the known names, those of most facts first."""
+    with opened(model=False) as memory:
+        found = memory.entities()
+    if as_json:
+        print_json(found)
+    else:
+        _shown(render.entity_table(found))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given, so that the others keep the defaults of `Memory`."""
+    return {name: value for name, value in options.items() if value is not None and value != ()}
+
+
+def _shown(lines: Iterable[str]) -> None:
+    shown = list(lines)
+    print_lines(shown)
+    if not shown:
+        note("nothing found")
+
+
+def _structure(hits: list[StructuralHit], as_json: bool) -> None:
+    if as_json:
+        print_json(hits)
+    else:
+        _shown(render.structural_table(hits))

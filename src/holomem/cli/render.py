@@ -1,0 +1,200 @@
+"""What a command shows of facts, hits and the state of a memory: lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from holomem.cli.console import Column, pad, table, time, visible
+from holomem.types import Contradiction, Entity, Fact, Hit, ModelId, Scores, Status, StructuralHit
+
+__all__ = [
+    "conflicts",
+    "entity_table",
+    "explanation",
+    "fact_lines",
+    "fact_table",
+    "hit_json",
+    "hit_table",
+    "shares",
+    "state",
+    "structural_table",
+    "weights",
+    "why",
+]
+
+# SPEC 2, the row for each combination of missing channels; a test holds it to `fusion.WEIGHTS`.
+_WEIGHTS: Final = {  # (hrr is missing, semantic is missing)
+    (False, False): Scores(0.30, 0.20, 0.20, 0.30),
+    (True, False): Scores(0.40, 0.20, 0.00, 0.40),
+    (False, True): Scores(0.45, 0.30, 0.25, 0.00),
+    (True, True): Scores(0.60, 0.40, 0.00, 0.00),
+}
+_CHANNELS: Final = {
+    "fts": "words and word forms of the question, rare ones count more",
+    "jaccard": "how much of both texts is the same words",
+    "hrr": "words and names in the fact's structure",
+    "semantic": "nearness in meaning, in any language",
+}
+_NO_VECTOR: Final = {
+    "hrr": "this fact has no usable HRR vector; run `holomem doctor --repair`",
+    "semantic": "this fact has no vector of the model; run `holomem backfill`",
+}
+
+
+def weights(scores: Scores) -> Scores:
+    """The weight of each channel of a hit, by what it lacks."""
+    return _WEIGHTS[scores.hrr is None, scores.semantic is None]
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """A hit as JSON, with the weights that its relevance is made with."""
+    return {**asdict(hit), "weights": asdict(weights(hit.channels))}
+
+
+def hit_table(hits: Sequence[Hit]) -> Iterator[str]:
+    """A line per hit with its channels."""
+    columns: list[Column] = [("id", "right"), ("score", "right")]
+    columns += [(name, "right") for name in _CHANNELS]
+    columns += [("content", "left")]
+    rows = [
+        [str(hit.fact.fact_id), f"{hit.score:.3f}", *map(_channel, asdict(hit.channels).values()), hit.fact.content]
+        for hit in hits
+    ]
+    return table(columns, rows)
+
+
+def explanation(hit: Hit, half_life_days: float, off: dict[str, str | None]) -> Iterator[str]:
+    """A line per factor of one hit's score. `off` says why a channel is off altogether."""
+    yield f"#{hit.fact.fact_id}  {visible(hit.fact.content)}"
+    weight, channel = asdict(weights(hit.channels)), asdict(hit.channels)
+    for name, meaning in _CHANNELS.items():
+        if channel[name] is None:
+            yield f"    {name:<10}absent: {why(off.get(name) or _NO_VECTOR[name])}"
+        else:
+            share = weight[name] * channel[name]
+            yield f"    {name:<10}{weight[name]:.2f} x {channel[name]:.3f} = {share:.3f}   {meaning}"
+    aged = f"0.5 ^ (age / {half_life_days:g} days)" if half_life_days else "facts do not age: no half-life was given"
+    yield f"    {'relevance':<25}{hit.relevance:.3f}   the sum"
+    yield f"    {'x trust':<25}{hit.fact.trust_score:.3f}   `holomem feedback` moves it"
+    yield f"    {'x decay':<25}{hit.decay:.3f}   {aged}"
+    yield f"    {'= score':<25}{hit.score:.3f}"
+
+
+def shares(hit: Hit) -> str:
+    """The score of one hit as a sum, in one line."""
+    weight, channel = asdict(weights(hit.channels)), asdict(hit.channels)
+    parts = [f"{name} {weight[name] * value:.3f}" for name, value in channel.items() if value is not None]
+    decay = f" x decay {hit.decay:.2f}" if hit.decay != 1 else ""
+    return f"({' + '.join(parts)}) x trust {hit.fact.trust_score:.2f}{decay} = {hit.score:.3f}"
+
+
+def structural_table(hits: Sequence[StructuralHit]) -> Iterator[str]:
+    """A line per hit of the algebra."""
+    columns: list[Column] = [("id", "right"), ("score", "right"), ("presence", "right"), ("linked", "left")]
+    columns += [("content", "left")]
+    return table(
+        columns,
+        [
+            [
+                str(hit.fact.fact_id),
+                f"{hit.score:.3f}",
+                f"{hit.presence:.2f}",
+                "yes" if hit.linked else "no",
+                hit.fact.content,
+            ]
+            for hit in hits
+        ],
+    )
+
+
+def fact_table(facts: Sequence[Fact]) -> Iterator[str]:
+    """A line per fact."""
+    columns: list[Column] = [("id", "right"), ("trust", "right"), ("category", "left"), ("tags", "left")]
+    columns += [("content", "left")]
+    return table(columns, [[str(f.fact_id), f"{f.trust_score:.2f}", f.category, f.tags, f.content] for f in facts])
+
+
+def fact_lines(fact: Fact) -> Iterator[str]:
+    """Everything about one fact."""
+    first, *rest = [visible(line) for line in fact.content.split("\n")]
+    yield from _pairs(
+        ("fact", str(fact.fact_id)),
+        ("content", "\n".join([first, *rest])),
+        ("category", visible(fact.category)),
+        ("tags", visible(fact.tags)),
+        ("entities", visible(", ".join(fact.entities))),
+        ("trust", f"{fact.trust_score:.2f}"),
+        ("retrieved", f"{fact.retrieval_count} times, rated helpful {fact.helpful_count} times"),
+        ("created", time(fact.created_at)),
+        ("updated", time(fact.updated_at)),
+    )
+
+
+def entity_table(entities: Sequence[Entity]) -> Iterator[str]:
+    """A line per entity."""
+    columns: list[Column] = [("facts", "right"), ("name", "left"), ("type", "left"), ("aliases", "left")]
+    return table(columns, [[str(e.facts), e.name, e.entity_type, ", ".join(e.aliases)] for e in entities])
+
+
+def conflicts(found: Sequence[Contradiction]) -> Iterator[str]:
+    """Three lines per pair: how sure and why, then the two facts."""
+    digits = max((len(str(fact.fact_id)) for pair in found for fact in (pair.first, pair.second)), default=0)
+    for place, pair in enumerate(found):
+        if place:
+            yield ""
+        yield f"{pair.score:.2f}  {visible(pair.reason)}"
+        for fact in (pair.first, pair.second):
+            yield f"      {fact.fact_id:>{digits}}  {visible(fact.content)}"
+
+
+def state(status: Status) -> Iterator[str]:
+    """The state of a memory, a line per item; problems and notes last."""
+    pairs = [
+        ("file", f"{visible(status.path)} ({_size(status.file_bytes)}, journal {status.journal_mode})"),
+        ("facts", str(status.facts)),
+        ("entities", str(status.entities)),
+        ("channels", "\n".join(_channel_states(status))),
+        ("model", "none" if status.model is None else visible(_model(status.model))),
+        ("vectors", f"{status.vectors}, missing {status.missing_vectors}, of another model {status.foreign_vectors}"),
+        ("kernel", status.kernel),
+        ("SQLite", status.sqlite_version),
+        ("RSS", "unknown" if status.rss_bytes is None else _size(status.rss_bytes)),
+    ]
+    pairs += [("problem", visible(problem)) for problem in status.problems]
+    pairs += [("note", visible(text)) for text in status.notes]
+    return _pairs(*pairs)
+
+
+def _channel_states(status: Status) -> Iterator[str]:
+    for name in _CHANNELS:
+        reason = status.channels.get(name)
+        said = reason is not None and any(reason in problem for problem in status.problems)
+        yield f"{name:<10}{'on' if reason is None else 'off, see below' if said else f'off: {why(reason)}'}"
+
+
+def why(reason: str) -> str:
+    """The reason in the words of the command line."""
+    return visible(reason.replace("(embedder=None)", "by --no-model"))
+
+
+def _model(model: ModelId) -> str:
+    revision = f" {model.revision[:12]}" if model.revision else ""
+    return f"{model.name}{revision}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens"
+
+
+def _channel(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
+
+
+def _pairs(*pairs: tuple[str, str]) -> Iterator[str]:
+    """Name and value in two columns; a value of several lines stays in its column."""
+    size = max(len(name) for name, _ in pairs) + 2
+    for name, value in pairs:
+        for place, line in enumerate(value.split("\n")):
+            yield (pad(name if place == 0 else "", size) + line).rstrip()
