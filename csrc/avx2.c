@@ -1,4 +1,5 @@
 /* AVX2 and FMA, compiled with -mavx2 -mfma; nothing in here may run before dispatch.c has asked the CPU. */
+#ifdef HM_HAVE_AVX2
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,3 +73,5 @@ static void pair_dot4(const int8_t *row, const float *const keys[4], size_t size
 #define HM_TABLE hm_avx2
 #define HM_ISA "avx2"
 #include "generic.h"
+
+#endif

@@ -1,404 +1,421 @@
-/* Python's side of the kernels: takes buffers, checks all that kernels.h asks for, releases the GIL, calls.
+/* The Python module holomem._kernels: checks buffers, releases the GIL, calls the contract of kernels.h.
  *
- * Each function checks before it computes, so that no argument from Python can make a kernel read or write outside of a
- * buffer. The outputs come last; they are allocated by kernels.py. A buffer must be C-contiguous, aligned and of the
- * right type: TypeError, ValueError, BufferError (read-only output) or IndexError (a row that is not there) otherwise. */
-#define Py_LIMITED_API 0x030b0000
+ * Each function takes the name of an instruction set (where there is a choice), then buffers, the last of which is written
+ * to. A wrong dtype is a TypeError, a wrong shape, layout or offset a ValueError, a row that is not there an IndexError;
+ * nothing that Python can pass reads or writes out of bounds. kernels.py does all casting, copying and allocating.
+ */
+#define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <string.h>
 
 #include "kernels.h"
 
-#include <string.h>
+#define MOST_VIEWS 9
 
-#define MOST 9 /* buffers of one call */
+/* Elementary steps that are worth giving the GIL away for, about 20 us. A thread that has given it away can wait for the
+ * switch interval of 5 ms to get it back, which a call on 50 candidates must not. */
+#define LONG_WORK 100000
 
-enum kind { FLOATS, SIGNED, UNSIGNED };
+#define RUN(work, call)                 \
+    do {                                \
+        if ((work) < LONG_WORK) {       \
+            call;                       \
+        } else {                        \
+            Py_BEGIN_ALLOW_THREADS      \
+            call;                       \
+            Py_END_ALLOW_THREADS        \
+        }                               \
+    } while (0)
 
-/* What an argument must be. */
-struct want {
-    const char *name;
-    enum kind kind;
-    size_t item;
-    int ndim;
-    int flags; /* OUT, OPTIONAL */
+/* The buffers of one call. */
+struct views {
+    Py_buffer views[MOST_VIEWS];
+    int count;
 };
-enum { OUT = 1, OPTIONAL = 2 };
 
-/* The buffers of one call; `release` gives all of them back. */
-struct call {
-    Py_buffer views[MOST];
-    size_t taken;
+static PyObject *release(struct views *held, PyObject *result) {
+    while (held->count) PyBuffer_Release(&held->views[--held->count]);
+    return result;
+}
+
+static PyObject *done(struct views *held, int ok) { return release(held, ok ? Py_NewRef(Py_None) : NULL); }
+
+/* The element types of the contract, and the format characters that a C type of that size may have on some platform. */
+struct dtype {
+    const char *name, *formats;
+    Py_ssize_t size;
 };
 
-static void release(struct call *call) {
-    while (call->taken) PyBuffer_Release(&call->views[--call->taken]);
+static const struct dtype F32 = {"float32", "f", 4}, F64 = {"float64", "d", 8}, I8 = {"int8", "b", 1}, U8 = {"uint8", "B", 1},
+                          U16 = {"uint16", "H", 2}, U32 = {"uint32", "IL", 4}, I64 = {"int64", "lq", 8},
+                          U64 = {"uint64", "LQ", 8};
+
+static int is_dtype(const Py_buffer *view, const struct dtype *dtype) {
+    const char *format = view->format ? view->format : "B";
+    if (*format == '@' || *format == '=' || *format == '<') format++;
+    return view->itemsize == dtype->size && format[0] && !format[1] && strchr(dtype->formats, format[0]);
 }
 
-static int is_kind(const char *format, enum kind kind) {
-    static const char *const codes[] = {"fd", "bhilq", "BHILQ"};
-    if (!format) return kind == UNSIGNED; /* plain bytes */
-    if (*format == '<' || *format == '=' || *format == '@') format++;
-    return format[0] && !format[1] && strchr(codes[kind], format[0]);
-}
-
-/* Take one argument; 0, or -1 with an exception. An optional None becomes a view without memory. */
-static int take(struct call *call, PyObject *object, const struct want *want) {
-    Py_buffer *view = &call->views[call->taken];
-    if (object == Py_None && want->flags & OPTIONAL) {
-        memset(view, 0, sizeof *view);
-        call->taken++;
-        return 0;
-    }
-    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (want->flags & OUT ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, view, flags) < 0) return -1;
-    call->taken++;
-    if ((size_t)view->itemsize != want->item || !is_kind(view->format, want->kind)) {
-        PyErr_Format(PyExc_TypeError, "%s has items of type '%s' (%zd bytes), which is not the type it must have", want->name,
-                     view->format ? view->format : "B", view->itemsize);
-        return -1;
-    }
-    if (view->ndim != want->ndim) {
-        PyErr_Format(PyExc_ValueError, "%s must have %d dimensions, not %d", want->name, want->ndim, view->ndim);
-        return -1;
-    }
-    if ((uintptr_t)view->buf % want->item) {
-        PyErr_Format(PyExc_ValueError, "%s is not aligned", want->name);
-        return -1;
-    }
-    return 0;
-}
-
-static int take_all(struct call *call, PyObject *const *args, Py_ssize_t given, const struct want *wants, size_t count) {
-    if ((size_t)given != count) {
-        PyErr_Format(PyExc_TypeError, "takes %zu buffers, %zd given", count, given);
-        return -1;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (take(call, args[i], &wants[i]) < 0) return -1;
-    return 0;
-}
-
-static size_t extent(const Py_buffer *view, int axis) { return (size_t)view->shape[axis]; }
-
-/* 0 if two sizes are the same, else -1 with an exception. */
-static int same(const char *what, size_t size, size_t other) {
-    if (size == other) return 0;
-    PyErr_Format(PyExc_ValueError, "%s is %zu, but must be %zu", what, size, other);
-    return -1;
-}
-
-/* How many rows are chosen: all n, or those that `rows` names, each checked. -1 with an exception. */
-static Py_ssize_t chosen(const Py_buffer *rows, size_t n) {
-    if (!rows->obj) return (Py_ssize_t)n;
-    const int64_t *at = rows->buf;
-    for (size_t i = 0; i < extent(rows, 0); i++)
-        if (at[i] < 0 || (uint64_t)at[i] >= n) {
-            PyErr_Format(PyExc_IndexError, "row %lld is not among the %zu rows", (long long)at[i], n);
-            return -1;
-        }
-    return rows->shape[0];
-}
-
-/* As `chosen`, for the rows of a CSR, whose offsets are checked too. */
-static Py_ssize_t chosen_csr(const Py_buffer *offsets, const Py_buffer *hashes, const Py_buffer *rows) {
-    if (!extent(offsets, 0)) {
-        PyErr_SetString(PyExc_ValueError, "offsets must have one value more than there are rows, not none");
-        return -1;
-    }
-    Py_ssize_t r = chosen(rows, extent(offsets, 0) - 1);
-    const int64_t *at = offsets->buf, *row = rows->buf, size = (int64_t)extent(hashes, 0);
-    for (Py_ssize_t i = 0; i < r; i++) {
-        int64_t start = at[row ? row[i] : i], end = at[(row ? row[i] : i) + 1];
-        if (start < 0 || end < start || end > size) {
-            PyErr_Format(PyExc_ValueError, "offsets from %lld to %lld are not ascending within %lld hashes",
-                         (long long)start, (long long)end, (long long)size);
-            return -1;
-        }
-    }
-    return r;
-}
-
-/* The table that a call names, NULL with an exception when this machine has none of that name. */
-static const struct hm_kernels *table_of(PyObject *const *args, Py_ssize_t given) {
-    const struct hm_kernels *table;
-    if (!given || !PyUnicode_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "the first argument must be the name of an instruction set");
+/* Borrow the next buffer of the call: its view, or NULL with an exception. */
+static Py_buffer *take(struct views *held, PyObject *object, const char *name, const struct dtype *dtype, int ndim, int out) {
+    Py_buffer *view = &held->views[held->count];
+    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (out ? PyBUF_WRITABLE : 0)) < 0) return NULL;
+    held->count++;
+    if (!is_dtype(view, dtype)) {
+        PyErr_Format(PyExc_TypeError, "%s must be %s, not format %s", name, dtype->name, view->format ? view->format : "B");
         return NULL;
     }
-    for (size_t i = 0; (table = hm_table(i)) != NULL; i++)
-        if (PyUnicode_CompareWithASCIIString(args[0], table->isa) == 0) return table;
-    PyErr_Format(PyExc_ValueError, "no kernels %R on this machine", args[0]);
+    if (view->ndim != ndim) {
+        PyErr_Format(PyExc_ValueError, "%s must have %d dimensions, not %d", name, ndim, view->ndim);
+        return NULL;
+    }
+    if (view->len && (uintptr_t)view->buf % (uintptr_t)dtype->size) {
+        PyErr_Format(PyExc_ValueError, "%s is not aligned to its elements", name);
+        return NULL;
+    }
+    for (int i = 0; out && view->len && i < held->count - 1; i++) {
+        const Py_buffer *other = &held->views[i];
+        const char *start = view->buf, *other_start = other->buf;
+        if (start < other_start + other->len && other_start < start + view->len) {
+            PyErr_Format(PyExc_ValueError, "%s shares memory with another argument", name);
+            return NULL;
+        }
+    }
+    return view;
+}
+
+#define IN(object, name, dtype, ndim) take(&held, object, name, &dtype, ndim, 0)
+#define OUT(object, name, dtype, ndim) take(&held, object, name, &dtype, ndim, 1)
+
+static int has_args(const char *function, Py_ssize_t given, Py_ssize_t wanted) {
+    if (given == wanted) return 1;
+    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", function, wanted, given);
+    return 0;
+}
+
+/* Whether a size is as it must be; else a ValueError. */
+static int same(const char *what, Py_ssize_t size, Py_ssize_t wanted) {
+    if (size == wanted) return 1;
+    PyErr_Format(PyExc_ValueError, "%s is %zd, but must be %zd", what, size, wanted);
+    return 0;
+}
+
+/* The table of an instruction set, NULL with an exception. */
+static const struct hm_kernels *table_of(PyObject *name) {
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &size);
+    const struct hm_kernels *table;
+    if (!text) return NULL;
+    for (size_t i = 0; (table = hm_table(i)); i++)
+        if (!strcmp(table->isa, text)) return table;
+    PyErr_Format(PyExc_ValueError, "no kernels %R on this machine", name);
     return NULL;
 }
 
-/* Every function below: `int ok` says whether the checks passed; then release, then None or the exception. */
-#define BEGIN(...)                                                                                         \
-    static const struct want wants[] = {__VA_ARGS__};                                                      \
-    struct call call = {.taken = 0};                                                                       \
-    const Py_buffer *view = call.views;                                                                    \
-    const struct hm_kernels *table = table_of(args, given);                                                \
-    int ok = table && take_all(&call, args + 1, given - 1, wants, sizeof wants / sizeof *wants) == 0;      \
-    (void)module
-#define END                   \
-    release(&call);           \
-    if (!ok) return NULL;     \
-    Py_RETURN_NONE
+/* The chosen rows, or all n of them. */
+struct rows {
+    const int64_t *chosen; /* NULL: all */
+    Py_ssize_t count;
+};
 
-static PyObject *dot(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"rows", FLOATS, 4, 2, 0}, {"query", FLOATS, 4, 1, 0}, {"out", FLOATS, 4, 1, OUT});
-    ok = ok && same("the query's width", extent(&view[1], 0), extent(&view[0], 1)) == 0 &&
-         same("the size of out", extent(&view[2], 0), extent(&view[0], 0)) == 0;
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->dot(view[0].buf, view[1].buf, extent(&view[0], 0), extent(&view[0], 1), view[2].buf);
-        Py_END_ALLOW_THREADS
+static int take_rows(struct views *held, PyObject *object, Py_ssize_t n, struct rows *rows) {
+    rows->chosen = NULL;
+    rows->count = n;
+    if (object == Py_None) return 1;
+    Py_buffer *view = take(held, object, "rows", &I64, 1, 0);
+    if (!view) return 0;
+    rows->chosen = view->buf;
+    rows->count = view->shape[0];
+    for (Py_ssize_t i = 0; i < rows->count; i++) {
+        if (rows->chosen[i] < 0 || rows->chosen[i] >= n) {
+            PyErr_Format(PyExc_IndexError, "row %lld is not among the %zd rows", (long long)rows->chosen[i], n);
+            return 0;
+        }
     }
-    END;
+    return 1;
 }
 
-/* Put the address of each blob of `size` bytes at its place, NULL for None and for another size. */
-static int find_blobs(PyObject *blobs, size_t size, const unsigned char **places) {
-    for (Py_ssize_t i = 0; i < PyTuple_Size(blobs); i++) {
-        PyObject *blob = PyTuple_GetItem(blobs, i);
-        char *bytes = NULL;
-        Py_ssize_t length = -1;
-        if (blob != Py_None && PyBytes_AsStringAndSize(blob, &bytes, &length) < 0) return -1;
-        places[i] = length >= 0 && (size_t)length == size ? (const unsigned char *)bytes : NULL;
+/* The number of entries of the chosen rows, -1 with an exception when one of them reaches beyond the hashes. */
+static Py_ssize_t count_entries(const Py_buffer *offsets, Py_ssize_t entries, const struct rows *rows) {
+    const int64_t *at = offsets->buf;
+    Py_ssize_t total = 0;
+    for (Py_ssize_t i = 0; i < rows->count; i++) {
+        Py_ssize_t row = rows->chosen ? (Py_ssize_t)rows->chosen[i] : i;
+        if (at[row] < 0 || at[row] > at[row + 1] || at[row + 1] > entries) {
+            PyErr_Format(PyExc_ValueError, "the offsets of row %zd are not ascending within %zd entries", row, entries);
+            return -1;
+        }
+        total += (Py_ssize_t)(at[row + 1] - at[row]);
     }
+    return total;
+}
+
+static int is_query(const Py_buffer *query) {
+    if ((uint64_t)query->shape[0] <= UINT32_MAX) return 1;
+    PyErr_SetString(PyExc_ValueError, "the query has too many hashes");
     return 0;
 }
 
-/* (isa, blobs, query, places, out): the tuple holds the blobs, `places` (n,) uint64 is room for their addresses. */
-static PyObject *dot_blobs(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    static const struct want wants[] = {
-        {"query", FLOATS, 4, 1, 0}, {"places", UNSIGNED, 8, 1, OUT}, {"out", FLOATS, 4, 1, OUT}};
-    struct call call = {.taken = 0};
-    const Py_buffer *view = call.views;
-    const struct hm_kernels *table = table_of(args, given);
-    int ok = table != NULL;
-    (void)module;
-    if (ok && (given < 2 || !PyTuple_Check(args[1]))) {
-        PyErr_SetString(PyExc_TypeError, "blobs must be a tuple");
-        ok = 0;
-    }
-    ok = ok && take_all(&call, args + 2, given - 2, wants, 3) == 0;
-    if (ok) {
-        size_t n = (size_t)PyTuple_Size(args[1]), d = extent(&view[0], 0);
-        ok = sizeof(void *) <= 8 && same("the size of places", extent(&view[1], 0), n) == 0 &&
-             same("the size of out", extent(&view[2], 0), n) == 0 && find_blobs(args[1], 4 * d, view[1].buf) == 0;
-        if (ok) {
-            Py_BEGIN_ALLOW_THREADS
-            table->dot_blobs(view[1].buf, view[0].buf, n, d, view[2].buf);
-            Py_END_ALLOW_THREADS
-        }
-    }
-    END;
-}
-
-static PyObject *top_k(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"scores", FLOATS, 4, 1, 0}, {"out", SIGNED, 8, 1, OUT});
-    if (ok && extent(&view[1], 0) > extent(&view[0], 0)) {
-        PyErr_SetString(PyExc_ValueError, "out is larger than scores");
-        ok = 0;
-    }
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->top_k(view[0].buf, extent(&view[0], 0), extent(&view[1], 0), view[1].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-static PyObject *jaccard(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"query", UNSIGNED, 4, 1, 0}, {"offsets", SIGNED, 8, 1, 0}, {"hashes", UNSIGNED, 4, 1, 0},
-          {"rows", SIGNED, 8, 1, OPTIONAL}, {"out", FLOATS, 4, 1, OUT});
-    Py_ssize_t r = ok ? chosen_csr(&view[1], &view[2], &view[3]) : -1;
-    ok = r >= 0 && same("the size of out", extent(&view[4], 0), (size_t)r) == 0;
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->jaccard(view[0].buf, extent(&view[0], 0), view[1].buf, view[2].buf, view[3].buf, (size_t)r, view[4].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-static PyObject *overlap(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"query", UNSIGNED, 4, 1, 0}, {"weights", FLOATS, 4, 1, 0}, {"offsets", SIGNED, 8, 1, 0},
-          {"hashes", UNSIGNED, 4, 1, 0}, {"counts", UNSIGNED, 1, 1, 0}, {"norms", FLOATS, 4, 1, 0},
-          {"rows", SIGNED, 8, 1, OPTIONAL}, {"out", FLOATS, 4, 1, OUT});
-    Py_ssize_t r = ok ? chosen_csr(&view[2], &view[3], &view[6]) : -1;
-    ok = r >= 0 && same("the number of weights", extent(&view[1], 0), extent(&view[0], 0)) == 0 &&
-         same("the number of counts", extent(&view[4], 0), extent(&view[3], 0)) == 0 &&
-         same("the number of norms", extent(&view[5], 0), extent(&view[2], 0) - 1) == 0 &&
-         same("the size of out", extent(&view[7], 0), (size_t)r) == 0;
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->overlap(view[0].buf, view[1].buf, extent(&view[0], 0), view[2].buf, view[3].buf, view[4].buf, view[5].buf,
-                       view[6].buf, (size_t)r, view[7].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-/* (turns or phases (k, d), out (d)) */
-#define BUNDLE(name, kind, item)                                                                              \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t given) {                        \
-        BEGIN({"parts", kind, item, 2, 0}, {"out", FLOATS, 8, 1, OUT});                                       \
-        if (ok && !extent(&view[0], 0)) {                                                                     \
-            PyErr_SetString(PyExc_ValueError, "a bundle needs at least one part");                            \
-            ok = 0;                                                                                           \
-        }                                                                                                     \
-        ok = ok && same("the size of out", extent(&view[1], 0), extent(&view[0], 1)) == 0;                    \
-        if (ok) {                                                                                             \
-            Py_BEGIN_ALLOW_THREADS                                                                            \
-            table->name(view[0].buf, extent(&view[0], 0), extent(&view[0], 1), view[1].buf);                  \
-            Py_END_ALLOW_THREADS                                                                              \
-        }                                                                                                     \
-        END;                                                                                                  \
-    }
-BUNDLE(bundle_turns, UNSIGNED, 2)
-BUNDLE(bundle, FLOATS, 8)
-
-static PyObject *pairs(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"phases", FLOATS, 8, 2, 0}, {"out", SIGNED, 1, 2, OUT});
-    ok = ok && same("the rows of out", extent(&view[1], 0), extent(&view[0], 0)) == 0 &&
-         same("the width of out", extent(&view[1], 1), 2 * extent(&view[0], 1)) == 0;
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->pairs(view[0].buf, extent(&view[0], 0), extent(&view[0], 1), view[1].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-/* What both similarities check: (pairs (n, 2 d), keys (e, 2 d), rows, out); the number of rows, -1 with an exception. */
-static Py_ssize_t against(const Py_buffer *view) {
-    if (extent(&view[0], 1) % 2) {
-        PyErr_SetString(PyExc_ValueError, "pairs must have a cosine and a sine for each phase");
-        return -1;
-    }
-    if (same("the keys' width", extent(&view[1], 1), extent(&view[0], 1)) < 0) return -1;
-    return chosen(&view[2], extent(&view[0], 0));
-}
-
-static PyObject *hrr_similarity(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"pairs", SIGNED, 1, 2, 0}, {"keys", FLOATS, 4, 2, 0}, {"rows", SIGNED, 8, 1, OPTIONAL}, {"out", FLOATS, 4, 2, OUT});
-    Py_ssize_t r = ok ? against(view) : -1;
-    ok = r >= 0 && same("the keys of out", extent(&view[3], 0), extent(&view[1], 0)) == 0 &&
-         same("the rows of out", extent(&view[3], 1), (size_t)r) == 0;
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->hrr_similarity(view[0].buf, view[1].buf, view[2].buf, extent(&view[1], 0), (size_t)r, extent(&view[0], 1) / 2,
-                              view[3].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-static PyObject *hrr_min_similarity(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    BEGIN({"pairs", SIGNED, 1, 2, 0}, {"keys", FLOATS, 4, 2, 0}, {"rows", SIGNED, 8, 1, OPTIONAL}, {"out", FLOATS, 4, 1, OUT});
-    Py_ssize_t r = ok ? against(view) : -1;
-    ok = r >= 0 && same("the size of out", extent(&view[3], 0), (size_t)r) == 0;
-    if (ok && !extent(&view[1], 0)) {
-        PyErr_SetString(PyExc_ValueError, "keys must not be empty");
-        ok = 0;
-    }
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        table->hrr_min_similarity(view[0].buf, view[1].buf, view[2].buf, extent(&view[1], 0), (size_t)r,
-                                  extent(&view[0], 1) / 2, view[3].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-static PyObject *atom(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    static const struct want wants[] = {{"token", UNSIGNED, 1, 1, 0}, {"out", UNSIGNED, 2, 1, OUT}};
-    struct call call = {.taken = 0};
-    int ok = take_all(&call, args, given, wants, 2) == 0;
-    (void)module;
-    if (ok) {
-        Py_BEGIN_ALLOW_THREADS
-        hm_atom(call.views[0].buf, extent(&call.views[0], 0), extent(&call.views[1], 0), call.views[1].buf);
-        Py_END_ALLOW_THREADS
-    }
-    END;
-}
-
-/* (joined, offsets (n + 1), hashes (most), counts (most)) */
-static PyObject *hash_with(int (*hash)(const unsigned char *, size_t, size_t, size_t, int64_t *, uint32_t *, uint8_t *),
-                           PyObject *const *args, Py_ssize_t given) {
-    static const struct want wants[] = {
-        {"joined", UNSIGNED, 1, 1, 0}, {"offsets", SIGNED, 8, 1, OUT}, {"hashes", UNSIGNED, 4, 1, OUT},
-        {"counts", UNSIGNED, 1, 1, OUT}};
-    struct call call = {.taken = 0};
-    const Py_buffer *view = call.views;
-    int ok = take_all(&call, args, given, wants, 4) == 0;
-    if (ok && extent(&view[1], 0) < 2) {
-        PyErr_SetString(PyExc_ValueError, "offsets must have one value more than there are texts, and at least two");
-        ok = 0;
-    }
-    ok = ok && same("the number of counts", extent(&view[3], 0), extent(&view[2], 0)) == 0;
-    if (ok) {
-        int failed;
-        Py_BEGIN_ALLOW_THREADS
-        failed = hash(view[0].buf, extent(&view[0], 0), extent(&view[1], 0) - 1, extent(&view[2], 0), view[1].buf,
-                      view[2].buf, view[3].buf);
-        Py_END_ALLOW_THREADS
-        if (failed) {
-            PyErr_SetString(PyExc_ValueError, "the texts are not as many as offsets has room for, or hashes is too small");
-            ok = 0;
-        }
-    }
-    END;
-}
-
-static PyObject *term_hashes(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    (void)module;
-    return hash_with(hm_term_hashes, args, given);
-}
-
-static PyObject *trigram_hashes(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    (void)module;
-    return hash_with(hm_trigram_hashes, args, given);
-}
-
-static PyObject *available(PyObject *module, PyObject *ignored) {
-    size_t count = 0;
-    (void)module, (void)ignored;
-    while (hm_table(count)) count++;
-    PyObject *names = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; names && i < count; i++) {
-        PyObject *name = PyUnicode_FromString(hm_table(i)->isa);
-        if (!name || PyTuple_SetItem(names, (Py_ssize_t)i, name) < 0) Py_CLEAR(names);
+static PyObject *available(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none)) {
+    Py_ssize_t count = 0;
+    while (hm_table((size_t)count)) count++;
+    PyObject *names = PyTuple_New(count);
+    for (Py_ssize_t i = 0; names && i < count; i++) {
+        PyObject *name = PyUnicode_FromString(hm_table((size_t)i)->isa);
+        if (!name || PyTuple_SetItem(names, i, name) < 0) Py_CLEAR(names);
     }
     return names;
 }
 
-#define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+static PyObject *dot(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *rows, *query, *out;
+    if (!has_args("dot", nargs, 4) || !(table = table_of(args[0]))) return NULL;
+    int ok = (rows = IN(args[1], "rows", F32, 2)) && (query = IN(args[2], "query", F32, 1)) &&
+             (out = OUT(args[3], "out", F32, 1)) && same("the width of query", query->shape[0], rows->shape[1]) &&
+             same("the length of out", out->shape[0], rows->shape[0]);
+    if (ok) {
+        size_t n = (size_t)rows->shape[0], d = (size_t)rows->shape[1];
+        RUN(n * d, table->dot(rows->buf, query->buf, n, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+/* dot_blobs(isa, blobs, query, places, out): `places` (n) uint64 is room for the blobs' addresses. */
+static PyObject *dot_blobs(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *query, *places, *out;
+    if (!has_args("dot_blobs", nargs, 5) || !(table = table_of(args[0]))) return NULL;
+    if (!PyTuple_Check(args[1])) { /* a list could lose a blob while the GIL is released */
+        PyErr_SetString(PyExc_TypeError, "blobs must be a tuple");
+        return NULL;
+    }
+    Py_ssize_t n = PyTuple_Size(args[1]);
+    int ok = (query = IN(args[2], "query", F32, 1)) && (places = OUT(args[3], "places", U64, 1)) &&
+             (out = OUT(args[4], "out", F32, 1)) && same("the length of places", places->shape[0], n) &&
+             same("the length of out", out->shape[0], n);
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        PyObject *blob = PyTuple_GetItem(args[1], i);
+        char *bytes = NULL;
+        Py_ssize_t size = -1;
+        ok = blob == Py_None || PyBytes_AsStringAndSize(blob, &bytes, &size) == 0;
+        ((const unsigned char **)places->buf)[i] = size == query->len ? (const unsigned char *)bytes : NULL;
+    }
+    if (ok) {
+        size_t d = (size_t)query->shape[0];
+        RUN((size_t)n * d, table->dot_blobs(places->buf, query->buf, (size_t)n, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *top_k(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *scores, *out;
+    if (!has_args("top_k", nargs, 3) || !(table = table_of(args[0]))) return NULL;
+    int ok = (scores = IN(args[1], "scores", F32, 1)) && (out = OUT(args[2], "out", I64, 1));
+    if (ok && out->shape[0] > scores->shape[0]) {
+        PyErr_SetString(PyExc_ValueError, "out is longer than scores");
+        ok = 0;
+    }
+    if (ok) {
+        size_t n = (size_t)scores->shape[0], k = (size_t)out->shape[0];
+        RUN(n + 20 * k, table->top_k(scores->buf, n, k, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *jaccard(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *query, *offsets, *hashes, *out;
+    struct rows rows;
+    Py_ssize_t work = -1;
+    if (!has_args("jaccard", nargs, 6) || !(table = table_of(args[0]))) return NULL;
+    int ok = (query = IN(args[1], "query", U32, 1)) && is_query(query) && (offsets = IN(args[2], "offsets", I64, 1)) &&
+             (hashes = IN(args[3], "hashes", U32, 1)) && take_rows(&held, args[4], offsets->shape[0] - 1, &rows) &&
+             (out = OUT(args[5], "out", F32, 1)) && same("the length of out", out->shape[0], rows.count) &&
+             (work = count_entries(offsets, hashes->shape[0], &rows)) >= 0;
+    if (ok) {
+        RUN(work, table->jaccard(query->buf, (size_t)query->shape[0], offsets->buf, hashes->buf, rows.chosen,
+                                 (size_t)rows.count, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *overlap(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *query, *weights, *offsets, *hashes, *counts, *norms, *out;
+    struct rows rows;
+    Py_ssize_t work = -1;
+    if (!has_args("overlap", nargs, 9) || !(table = table_of(args[0]))) return NULL;
+    int ok = (query = IN(args[1], "query", U32, 1)) && is_query(query) && (weights = IN(args[2], "weights", F32, 1)) &&
+             (offsets = IN(args[3], "offsets", I64, 1)) && (hashes = IN(args[4], "hashes", U32, 1)) &&
+             (counts = IN(args[5], "counts", U8, 1)) && (norms = IN(args[6], "norms", F32, 1)) &&
+             take_rows(&held, args[7], offsets->shape[0] - 1, &rows) && (out = OUT(args[8], "out", F32, 1)) &&
+             same("the length of weights", weights->shape[0], query->shape[0]) &&
+             same("the length of counts", counts->shape[0], hashes->shape[0]) &&
+             same("the length of norms", norms->shape[0], offsets->shape[0] - 1) &&
+             same("the length of out", out->shape[0], rows.count) &&
+             (work = count_entries(offsets, hashes->shape[0], &rows)) >= 0;
+    if (ok) {
+        RUN(work, table->overlap(query->buf, weights->buf, (size_t)query->shape[0], offsets->buf, hashes->buf, counts->buf,
+                                 norms->buf, rows.chosen, (size_t)rows.count, out->buf));
+    }
+    return done(&held, ok);
+}
+
+typedef int hashes_of(const unsigned char *, size_t, size_t, size_t, int64_t *, uint32_t *, uint8_t *);
+
+static PyObject *hash_texts(const char *name, hashes_of *kernel, PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    Py_buffer *joined, *offsets, *hashes, *counts;
+    if (!has_args(name, nargs, 4)) return NULL;
+    int ok = (joined = IN(args[0], "joined", U8, 1)) && (offsets = OUT(args[1], "offsets", I64, 1)) &&
+             (hashes = OUT(args[2], "hashes", U32, 1)) && (counts = OUT(args[3], "counts", U8, 1)) &&
+             same("the length of counts", counts->shape[0], hashes->shape[0]);
+    if (ok && offsets->shape[0] < 2) {
+        PyErr_SetString(PyExc_ValueError, "offsets must have one value more than there are texts, of which one is needed");
+        ok = 0;
+    }
+    if (ok) {
+        int failed;
+        RUN(joined->len, failed = kernel(joined->buf, (size_t)joined->len, (size_t)offsets->shape[0] - 1,
+                                         (size_t)hashes->shape[0], offsets->buf, hashes->buf, counts->buf));
+        if (failed) PyErr_SetString(PyExc_ValueError, "another number of texts, or more terms, than the outputs have room for");
+        ok = !failed;
+    }
+    return done(&held, ok);
+}
+
+static PyObject *term_hashes(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    return hash_texts("term_hashes", hm_term_hashes, args, nargs);
+}
+
+static PyObject *trigram_hashes(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    return hash_texts("trigram_hashes", hm_trigram_hashes, args, nargs);
+}
+
+static PyObject *atom(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    Py_buffer *token, *out;
+    if (!has_args("atom", nargs, 2)) return NULL;
+    int ok = (token = IN(args[0], "token", U8, 1)) && (out = OUT(args[1], "out", U16, 1));
+    if (ok) {
+        size_t size = (size_t)token->len, d = (size_t)out->shape[0];
+        RUN(size + 10 * d, hm_atom(token->buf, size, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *bundle_turns(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *turns, *out;
+    if (!has_args("bundle_turns", nargs, 3) || !(table = table_of(args[0]))) return NULL;
+    int ok = (turns = IN(args[1], "turns", U16, 2)) && (out = OUT(args[2], "out", F64, 1)) &&
+             same("the width of out", out->shape[0], turns->shape[1]);
+    if (ok) {
+        size_t k = (size_t)turns->shape[0], d = (size_t)turns->shape[1];
+        RUN(10 * k * d, table->bundle_turns(turns->buf, k, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *bundle(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *phases, *out;
+    if (!has_args("bundle", nargs, 3) || !(table = table_of(args[0]))) return NULL;
+    int ok = (phases = IN(args[1], "phases", F64, 2)) && (out = OUT(args[2], "out", F64, 1)) &&
+             same("the width of out", out->shape[0], phases->shape[1]);
+    if (ok) {
+        size_t k = (size_t)phases->shape[0], d = (size_t)phases->shape[1];
+        RUN(10 * k * d, table->bundle(phases->buf, k, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *pairs(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *phases, *out;
+    if (!has_args("pairs", nargs, 3) || !(table = table_of(args[0]))) return NULL;
+    int ok = (phases = IN(args[1], "phases", F64, 2)) && (out = OUT(args[2], "out", I8, 2)) &&
+             same("the length of out", out->shape[0], phases->shape[0]) &&
+             same("the width of out", out->shape[1], 2 * phases->shape[1]);
+    if (ok) {
+        size_t n = (size_t)phases->shape[0], d = (size_t)phases->shape[1];
+        RUN(5 * n * d, table->pairs(phases->buf, n, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+/* The arguments that both similarities share, up to `rows`. */
+static int take_pairs(struct views *held, PyObject *const *args, Py_buffer **pairs, Py_buffer **keys, struct rows *rows) {
+    if (!(*pairs = take(held, args[1], "pairs", &I8, 2, 0)) || !(*keys = take(held, args[2], "keys", &F32, 2, 0)) ||
+        !same("the width of keys", (*keys)->shape[1], (*pairs)->shape[1]) ||
+        !same("the width of pairs modulo 2", (*pairs)->shape[1] % 2, 0))
+        return 0;
+    return take_rows(held, args[3], (*pairs)->shape[0], rows);
+}
+
+static PyObject *hrr_similarity(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *pairs, *keys, *out;
+    struct rows rows;
+    if (!has_args("hrr_similarity", nargs, 5) || !(table = table_of(args[0]))) return NULL;
+    int ok = take_pairs(&held, args, &pairs, &keys, &rows) && (out = OUT(args[4], "out", F32, 2)) &&
+             same("the length of out", out->shape[0], keys->shape[0]) && same("the width of out", out->shape[1], rows.count);
+    if (ok) {
+        size_t e = (size_t)keys->shape[0], r = (size_t)rows.count, d = (size_t)pairs->shape[1] / 2;
+        RUN(e * r * d, table->hrr_similarity(pairs->buf, keys->buf, rows.chosen, e, r, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+static PyObject *hrr_min_similarity(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
+    struct views held = {.count = 0};
+    const struct hm_kernels *table;
+    Py_buffer *pairs, *keys, *out;
+    struct rows rows;
+    if (!has_args("hrr_min_similarity", nargs, 5) || !(table = table_of(args[0]))) return NULL;
+    int ok = take_pairs(&held, args, &pairs, &keys, &rows) && (out = OUT(args[4], "out", F32, 1)) &&
+             same("the length of out", out->shape[0], rows.count);
+    if (ok && keys->shape[0] == 0) {
+        PyErr_SetString(PyExc_ValueError, "keys must not be empty");
+        ok = 0;
+    }
+    if (ok) {
+        size_t e = (size_t)keys->shape[0], r = (size_t)rows.count, d = (size_t)pairs->shape[1] / 2;
+        RUN(e * r * d, table->hrr_min_similarity(pairs->buf, keys->buf, rows.chosen, e, r, d, out->buf));
+    }
+    return done(&held, ok);
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+
 static PyMethodDef methods[] = {
-    {"available", available, METH_NOARGS, NULL},
-    FAST(dot),
-    FAST(dot_blobs),
-    FAST(top_k),
-    FAST(jaccard),
-    FAST(overlap),
-    FAST(bundle_turns),
-    FAST(bundle),
-    FAST(pairs),
-    FAST(hrr_similarity),
-    FAST(hrr_min_similarity),
-    FAST(atom),
-    FAST(term_hashes),
-    FAST(trigram_hashes),
+    {"available", available, METH_NOARGS, "Names of the instruction sets that this machine can run, the best first."},
+    METHOD(dot),          METHOD(dot_blobs),          METHOD(top_k),       METHOD(jaccard), METHOD(overlap),
+    METHOD(term_hashes),  METHOD(trigram_hashes),     METHOD(atom),        METHOD(bundle),  METHOD(bundle_turns),
+    METHOD(pairs),        METHOD(hrr_similarity),     METHOD(hrr_min_similarity),
     {NULL, NULL, 0, NULL},
 };
 
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "holomem._kernels", .m_size = 0, .m_methods = methods, .m_slots = slots,
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "holomem._kernels",
+    .m_doc = "The compiled kernels; holomem.kernels is their door, csrc/kernels.h their contract.",
+    .m_methods = methods,
+    .m_slots = slots,
 };
 
 PyMODINIT_FUNC PyInit__kernels(void) { return PyModuleDef_Init(&definition); }

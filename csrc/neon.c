@@ -1,4 +1,5 @@
 /* NEON, which every 64-bit ARM has. */
+#ifdef HM_HAVE_NEON
 #include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,3 +71,5 @@ static void pair_dot4(const int8_t *row, const float *const keys[4], size_t size
 #define HM_TABLE hm_neon
 #define HM_ISA "neon"
 #include "generic.h"
+
+#endif

@@ -1,8 +1,13 @@
-/* Atoms: SHA-256 (FIPS 180-4) in counter mode. Plain C; a message of one block, which is nearly every token, costs one
- * compression of about 0.2 us. */
+/* Atoms: SHA-256 (FIPS 180-4) in plain C. An atom of width 1024 is 64 digests of short texts. */
 #include "kernels.h"
 
 #include <string.h>
+
+struct sha256 {
+    uint32_t state[8];
+    unsigned char block[64];
+    uint64_t size; /* bytes taken so far */
+};
 
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
@@ -14,69 +19,61 @@ static const uint32_t K[64] = {
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static const uint32_t START[8] = {
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-};
+static inline uint32_t rotate(uint32_t x, int bits) { return x >> bits | x << (32 - bits); }
 
-static inline uint32_t turn_right(uint32_t x, int bits) { return x >> bits | x << (32 - bits); }
-
-static void compress(uint32_t state[8], const unsigned char block[64]) {
-    uint32_t w[64];
-    for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
-               block[4 * i + 3];
-    for (int i = 16; i < 64; i++) {
-        uint32_t s0 = turn_right(w[i - 15], 7) ^ turn_right(w[i - 15], 18) ^ w[i - 15] >> 3;
-        uint32_t s1 = turn_right(w[i - 2], 17) ^ turn_right(w[i - 2], 19) ^ w[i - 2] >> 10;
-        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+static void compress(uint32_t state[8], const unsigned char *block) {
+    uint32_t w[64], s[8];
+    for (size_t i = 0; i < 16; i++, block += 4)
+        w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 | block[3];
+    for (size_t i = 16; i < 64; i++) {
+        uint32_t low = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t high = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + low + w[i - 7] + high;
     }
-    uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
-    for (int i = 0; i < 64; i++) {
-        uint32_t s1 = turn_right(e, 6) ^ turn_right(e, 11) ^ turn_right(e, 25);
-        uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + K[i] + w[i];
-        uint32_t s0 = turn_right(a, 2) ^ turn_right(a, 13) ^ turn_right(a, 22);
-        uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-        h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+    memcpy(s, state, sizeof s);
+    for (size_t i = 0; i < 64; i++) {
+        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]), majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+        uint32_t a = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choice + K[i] + w[i];
+        uint32_t b = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
+        s[7] = s[6], s[6] = s[5], s[5] = s[4], s[4] = s[3] + a;
+        s[3] = s[2], s[2] = s[1], s[1] = s[0], s[0] = a + b;
     }
-    state[0] += a, state[1] += b, state[2] += c, state[3] += d, state[4] += e, state[5] += f, state[6] += g, state[7] += h;
+    for (size_t i = 0; i < 8; i++) state[i] += s[i];
 }
 
-/* Write the decimal digits of `number` and return how many. */
-static size_t decimal(size_t number, unsigned char digits[20]) {
-    unsigned char reversed[20];
-    size_t count = 0;
-    do reversed[count++] = (unsigned char)('0' + number % 10);
-    while (number /= 10);
-    for (size_t i = 0; i < count; i++) digits[i] = reversed[count - 1 - i];
-    return count;
+static void take(struct sha256 *hash, const unsigned char *data, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        hash->block[hash->size++ % 64] = data[i];
+        if (hash->size % 64 == 0) compress(hash->state, hash->block);
+    }
+}
+
+static void finish(struct sha256 *hash) {
+    uint64_t bits = hash->size * 8;
+    unsigned char length[8];
+    for (size_t i = 0; i < 8; i++) length[i] = (unsigned char)(bits >> (56 - 8 * i));
+    take(hash, (const unsigned char *)"\x80", 1);
+    while (hash->size % 64 != 56) take(hash, (const unsigned char *)"", 1);
+    take(hash, length, 8);
 }
 
 void hm_atom(const unsigned char *token, size_t size, size_t d, uint16_t *out) {
-    uint32_t prefix[8]; /* the state after the whole blocks of the token, the same for every counter */
-    size_t whole = size / 64 * 64;
-    memcpy(prefix, START, sizeof prefix);
-    for (size_t at = 0; at < whole; at += 64) compress(prefix, token + at);
-    for (size_t counter = 0; 16 * counter < d; counter++) {
-        unsigned char tail[192], digest[32]; /* rest of the token, ":", digits, padding, length: three blocks at most */
-        uint32_t state[8];
-        size_t used = size - whole;
-        memset(tail, 0, sizeof tail);
-        if (used) memcpy(tail, token + whole, used);
-        tail[used++] = ':';
-        used += decimal(counter, tail + used);
-        uint64_t bits = 8 * (uint64_t)(whole + used);
-        tail[used] = 0x80;
-        size_t end = (used + 9 + 63) / 64 * 64;
-        for (int i = 0; i < 8; i++) tail[end - 1 - i] = (unsigned char)(bits >> (8 * i));
-        memcpy(state, prefix, sizeof state);
-        for (size_t at = 0; at < end; at += 64) compress(state, tail + at);
-        for (int i = 0; i < 8; i++) {
-            digest[4 * i] = (unsigned char)(state[i] >> 24);
-            digest[4 * i + 1] = (unsigned char)(state[i] >> 16);
-            digest[4 * i + 2] = (unsigned char)(state[i] >> 8);
-            digest[4 * i + 3] = (unsigned char)state[i];
+    struct sha256 start = {
+        {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}, {0}, 0,
+    };
+    take(&start, token, size);
+    take(&start, (const unsigned char *)":", 1);
+    for (size_t i = 0; 16 * i < d; i++) {
+        struct sha256 hash = start; /* a long token is read once, not for each digest */
+        unsigned char digits[20];
+        size_t first = sizeof digits, rest = i;
+        do digits[--first] = (unsigned char)('0' + rest % 10);
+        while (rest /= 10);
+        take(&hash, digits + first, sizeof digits - first);
+        finish(&hash);
+        for (size_t j = 0; j < 16 && 16 * i + j < d; j++) { /* a word of the digest is big-endian, a turn little-endian */
+            uint32_t half = j % 2 ? hash.state[j / 2] & 0xffff : hash.state[j / 2] >> 16;
+            out[16 * i + j] = (uint16_t)(half >> 8 | half << 8);
         }
-        size_t rest = d - 16 * counter;
-        memcpy(out + 16 * counter, digest, 2 * (rest < 16 ? rest : 16)); /* little-endian, as kernels.h requires */
     }
 }

@@ -11,12 +11,11 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import holomem.cli
-from holomem import Hit, Memory, NewFact, Scores, fusion
+from holomem import Hit, Memory, NewFact
 from holomem.cli import main, render
 from holomem.cli.console import fold, pad, table, visible, width
 from holomem.cli.program import default_path
@@ -129,18 +128,6 @@ def test_explain_says_how_the_score_is_made(filled):
     assert lines[1].split()[1:6] == ["0.45", "x", f"{fts:.3f}", "=", f"{0.45 * fts:.3f}"]
     assert lines[4].split(maxsplit=1)[1] == "absent: switched off by --no-model"
     assert lines[8].split() == ["=", "score", f"{hit['score']:.3f}"]
-
-
-@pytest.mark.parametrize("hrr", [0.5, None])
-@pytest.mark.parametrize("semantic", [0.5, None])
-def test_the_weights_shown_are_those_of_fusion(hrr, semantic):
-    scores = Scores(0.4, 0.3, hrr, semantic)
-    row = np.array([[np.nan if x is None else x for x in (0.4, 0.3, hrr, semantic)]])
-    weights = render.weights(scores)
-    made = sum(
-        getattr(weights, name) * value for name in fusion.CHANNELS if (value := getattr(scores, name)) is not None
-    )
-    assert made == pytest.approx(float(fusion.relevance(row)[0]))
 
 
 def test_shares_of_a_hit_add_up_in_one_line(memory):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from holomem import Memory, NewFact
+from holomem import NewFact
 
 PEOPLE = [
     ("Ann Lee owns the billing service", ["Ann Lee", "billing service"]),

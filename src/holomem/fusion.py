@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CHANNELS", "HELPFUL", "MIN_TRUST", "TRUST", "UNHELPFUL", "decay", "relevance"]
+__all__ = ["CHANNELS", "HELPFUL", "MIN_TRUST", "TRUST", "UNHELPFUL", "decay", "relevance", "weights"]
 
 Floats = NDArray[np.float64]
 
@@ -35,14 +35,18 @@ WEIGHTS: Final = np.array(
 )
 
 
-def relevance(channels: Floats) -> Floats:
-    """The weighted sum (m,) of the channels (m, 4), in [0, 1].
+def weights(channels: Floats) -> Floats:
+    """The weight (m, 4) of each channel of each fact, whose rows sum to 1.
 
     NaN marks an absent channel of one fact: that fact is weighed by the table's row for what it lacks.
     """
     absent = np.isnan(channels)
-    rows = WEIGHTS[absent[:, 2] + 2 * absent[:, 3]]
-    return np.asarray(np.einsum("ij,ij->i", rows, np.where(absent, 0.0, channels)))
+    return np.asarray(WEIGHTS[absent[:, 2] + 2 * absent[:, 3]])
+
+
+def relevance(channels: Floats) -> Floats:
+    """The weighted sum (m,) of the channels (m, 4), in [0, 1]; an absent one counts as its weight says."""
+    return np.asarray((weights(channels) * np.nan_to_num(channels)).sum(axis=1))
 
 
 def decay(age_days: Floats, half_life_days: float) -> Floats:

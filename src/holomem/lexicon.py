@@ -107,8 +107,8 @@ class Lexicon:
         """The idf of each of the terms, in their order: (len(terms),)."""
         return self.idf(self._hash_each(terms))
 
-    def bm25(self, hashes: Hashes, weights: Weights, rows: Rows) -> Weights:
-        """Sum over the shared terms of idf x tf / (tf + k1 (1 - b + b length / mean length)), for each row.
+    def bm25(self, hashes: Hashes, weights: Weights, rows: Rows | None = None) -> Weights:
+        """Sum over the shared terms of idf x tf / (tf + k1 (1 - b + b length / mean length)), for each row, or `rows`.
 
         Without BM25's factor k1 + 1, so that it never exceeds the sum of the weights.
         """

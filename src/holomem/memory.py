@@ -69,6 +69,7 @@ class Memory:
         self._candidates = candidates
         self._half_life_days = half_life_days
         self._lock = threading.RLock()
+        self._mended = -1  # the newest change up to which everything is analysed
         self._uncounted: dict[int, int] = {}  # retrievals that could not be written yet
         self._reported: set[str] = set()
         self._database = Database(path, read_only=read_only)
@@ -464,7 +465,9 @@ class Memory:
         if self._database.read_only:
             return
         with self._lock, suppress(StoreError):
-            ingest.mend(self._store, self._names)
+            if self._store.last_change() != self._mended:
+                ingest.mend(self._store, self._names)
+                self._mended = self._store.last_change()
 
     def _heal(self) -> None:
         """Write a few missing vectors before a search; of many, tell the remedy once."""

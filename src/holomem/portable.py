@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
-from holomem import ingest
+from holomem import ingest, text
 from holomem.index import Names
 from holomem.store import Store
 from holomem.types import Fact, Filter, ImportReport, NewFact
@@ -54,7 +54,11 @@ def read(lines: Iterable[str]) -> Iterator[tuple[int, Record | str]]:
         if line.strip():
             try:
                 yield number, _record(json.loads(line))
-            except (ValueError, TypeError) as error:
+            except json.JSONDecodeError as error:
+                yield number, f"not JSON: {error.msg} at character {error.pos + 1}"
+            except RecursionError:
+                yield number, "not JSON that can be read: nested too deeply"
+            except (ValueError, TypeError, OverflowError) as error:
                 yield number, str(error)
 
 
@@ -108,14 +112,16 @@ def _line(fact: Fact, entities: dict[str, dict[str, Any]]) -> dict[str, Any]:
 def _record(line: Any) -> Record:
     if not isinstance(line, dict) or not isinstance(line.get("content"), str):
         raise ValueError('a line must be a JSON object with a "content" string')
-    entities = tuple(_entity(e) for e in line.get("entities", ()))
-    known = line.get("entities") is not None
+    given = line.get("entities")
+    if given is not None and not isinstance(given, list):
+        raise ValueError(f"entities is {given!r}; it must be a list")
+    entities = tuple(_entity(entity) for entity in given or ())
     statement = ingest.statement(
         NewFact(
             line["content"],
             line.get("category") or "general",
             line.get("tags") or "",
-            [name for name, _, _ in entities] if known else None,
+            None if given is None else [name for name, _, _ in entities],
         )
     )
     columns: dict[str, Any] = {"category": statement.category, "tags": statement.tags}
@@ -125,8 +131,8 @@ def _record(line: Any) -> Record:
     columns["trust_score"] = float(trust)
     for name in ("retrieval_count", "helpful_count"):
         count = line.get(name, 0)
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"{name} is {count!r}; it must be a whole number, 0 or more")
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**63:
+            raise ValueError(f"{name} is {count!r}; it must be a whole number from 0 to 2^63 - 1")
         columns[name] = count
     for name in ("created_at", "updated_at"):
         if line.get(name) is not None:
@@ -139,19 +145,20 @@ def _entity(entity: Any) -> tuple[str, str, tuple[str, ...]]:
         return entity, "unknown", ()
     if not isinstance(entity, dict) or not isinstance(entity.get("name"), str):
         raise ValueError('an entity must be a name or an object with a "name" string')
-    aliases = entity.get("aliases") or ()
-    if not all(isinstance(alias, str) for alias in aliases):
-        raise ValueError("the aliases of an entity must be strings")
-    return entity["name"], str(entity.get("type") or "unknown"), tuple(aliases)
+    aliases = entity.get("aliases") or []
+    if not isinstance(aliases, list):
+        raise ValueError("the aliases of an entity must be a list of strings")
+    kind = text.check(entity.get("type") or "unknown", "the type of an entity")
+    return entity["name"], kind, tuple(text.check(alias, "an alias") for alias in aliases)
 
 
 def _stored_time(value: Any) -> str:
     """A time as the file holds it: UTC, to the second where it has no fraction."""
     try:
         time = datetime.fromisoformat(value)
-    except (ValueError, TypeError):
+        time = time.astimezone(UTC) if time.tzinfo is not None else time
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"{value!r} is no time; use ISO 8601 such as 2026-05-03T10:00:00+00:00") from None
-    time = time.astimezone(UTC) if time.tzinfo is not None else time
     return time.replace(tzinfo=None).isoformat(sep=" ")
 
 

@@ -13,7 +13,6 @@ terms that no fact holds count in it, or one shared word would look like a full 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
@@ -34,7 +33,6 @@ Candidates = Literal["union", "cascade"]
 
 TRIGRAMS: Final = 0.3  # their weight beside the stems (notes: as a replacement they lose)
 PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (notes)
-SCANNED: Final = 4000  # full-text matches that are ordered by bm25: rarer words first, so that cost is bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +69,13 @@ def search(
 ) -> list[Hit]:
     """The best `limit` facts that pass the filter, best first; a fact without any evidence is no hit."""
     allowed = index.allowed(chosen)
-    cosines = _all_cosines(query, index) if candidates == "union" else None
+    cosines = None
+    if query.vector is not None and index.meanings is not None:
+        cosines = index.meanings.cosines(query.vector, index.row_of)
     if candidates == "union":
         rows = _propose(query, index, store, allowed, cosines, max(PROPOSALS, 5 * limit))
     else:
-        rows, cosines = _propose_cascade(query, index, store, allowed, limit)
+        rows = _propose_cascade(query, index, store, allowed, cosines, 3 * limit)
     channels = _score(query, index, rows, None if cosines is None else cosines[rows])
     relevance = fusion.relevance(channels)
     decay = fusion.decay(index.age_days(rows), half_life_days)
@@ -83,8 +83,16 @@ def search(
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
     best = [i for i in order if relevance[i] > 0][:limit]
     facts = store.fetch(index.ids.array[rows[best]].tolist())
+    weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels))
     return [
-        Hit(facts[fact_id], float(score[i]), float(relevance[i]), float(decay[i]), _scores(channels[i]))
+        Hit(
+            facts[fact_id],
+            float(score[i]),
+            float(relevance[i]),
+            float(decay[i]),
+            _scores(channels[i]),
+            _scores(weights[i]),
+        )
         for i in best
         if (fact_id := int(index.ids.array[rows[i]])) in facts
     ]
@@ -93,11 +101,18 @@ def search(
 def _propose(
     query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], cosines: Floats | None, count: int
 ) -> Rows:
-    """Rows (m,) that any channel proposes: full text (AND, OR by bm25), nearest meanings, facts of named entities."""
-    proposed = _matching(text.match_all(query.terms), index, store, allowed, count)
-    proposed += _matching(text.match_any(_rarest(query.terms, index)), index, store, allowed, count)
+    """Rows (m,) that any channel proposes: words by BM25, nearest meanings, facts of named entities.
+
+    BM25 is computed for every fact: a pass over the terms in memory takes a tenth of what FTS5 needs to rank the matches of
+    a common word, and leaves nothing out. FTS5 proposes for words that no fact holds: as the beginning of a longer one.
+    """
+    proposed: list[int] = []
+    if query.terms:
+        proposed += _top(index.terms.bm25(*index.terms.query(query.terms)), allowed, count, above=0.0)
+        unknown = [t for t, df in zip(query.terms, index.terms.frequencies(query.terms), strict=True) if df == 0]
+        proposed += _matching(text.match_any(unknown), index, store, allowed, count)
     if cosines is not None:
-        proposed += _nearest(cosines, allowed, count)
+        proposed += _top(cosines, allowed, count, above=-1.0)
     if query.entities:
         links = store.linked_facts([entity_id for entity_id, _, _ in query.entities])
         held: dict[int, int] = {}
@@ -109,14 +124,13 @@ def _propose(
 
 
 def _propose_cascade(
-    query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], limit: int
-) -> tuple[Rows, Floats | None]:
-    """SPEC's reference: all words by full text, and only where that finds nothing the nearest meanings."""
-    rows = _matching(text.match_all(query.terms), index, store, allowed, 3 * limit)
-    cosines = _all_cosines(query, index)
+    query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], cosines: Floats | None, count: int
+) -> Rows:
+    """SPEC's reference: facts that hold all words by FTS5, and only where there are none the nearest meanings."""
+    rows = _matching(text.match_all(query.terms), index, store, allowed, count)
     if not rows and cosines is not None:
-        rows = _nearest(cosines, allowed, 3 * limit)
-    return np.unique(np.array(rows, np.int64)), cosines
+        rows = _top(cosines, allowed, count, above=-1.0)
+    return np.unique(np.array(rows, np.int64))
 
 
 def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> list[int]:
@@ -126,23 +140,10 @@ def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_]
     return list(islice((row for row in rows if row is not None and allowed[row]), count))
 
 
-def _rarest(terms: Sequence[str], index: Index) -> list[str]:
-    """The rarer terms, as many as match `SCANNED` facts together; the others still count in every score."""
-    frequencies = index.terms.frequencies(terms)
-    order = np.argsort(frequencies, kind="stable")
-    within = max(1, int((np.cumsum(frequencies[order]) <= SCANNED).sum()))
-    return [terms[i] for i in order[:within]]
-
-
-def _all_cosines(query: Query, index: Index) -> Floats | None:
-    if query.vector is None or index.meanings is None:
-        return None
-    return index.meanings.cosines(query.vector, index.row_of)
-
-
-def _nearest(cosines: Floats, allowed: NDArray[np.bool_], count: int) -> list[int]:
-    top = kernels.top_k(np.where(allowed, cosines, np.nan).astype(np.float32), count)
-    return [int(row) for row in top if not np.isnan(cosines[row]) and allowed[row]]
+def _top(scores: Floats, allowed: NDArray[np.bool_], count: int, *, above: float) -> list[int]:
+    """The allowed rows with the highest scores above a bound; a NaN is none."""
+    scores = np.where(allowed & (scores > above), scores, np.float32(np.nan))
+    return [int(row) for row in kernels.top_k(scores, count) if not np.isnan(scores[row])]
 
 
 def _score(query: Query, index: Index, rows: Rows, cosines: Floats | None) -> NDArray[np.float64]:
@@ -196,5 +197,5 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     return np.maximum(np.clip(coverage, 0, 1), np.minimum(entities, 1)) ** 2
 
 
-def _scores(channels: NDArray[np.float64]) -> Scores:
-    return Scores(*(None if np.isnan(value) else float(value) for value in channels))
+def _scores(row: NDArray[np.float64]) -> Scores:
+    return Scores(*(None if np.isnan(value) else float(value) for value in row))

@@ -84,7 +84,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The four channels of one hit, each in [0, 1]; None where the channel is absent."""
+    """One number for each channel of a hit, in [0, 1]; None where the channel is absent."""
 
     fts: float | None
     jaccard: float | None
@@ -94,13 +94,17 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact found by search: score = relevance x fact.trust_score x decay."""
+    """A fact found by search.
+
+    score = relevance x fact.trust_score x decay; relevance = sum of weight x channel over the channels that are there.
+    """
 
     fact: Fact
     score: float
     relevance: float
     decay: float
     channels: Scores
+    weights: Scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,12 @@ def add(contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], **l
     A content that is there already stays as it is.
     """
     if contents == ("-",):
-        contents = tuple(line for line in read_stdin().splitlines() if line.strip())
+        contents = tuple(line for line in read_stdin().split("\n") if line.strip())
     elif len(contents) > 1 and not any(" " in content for content in contents):
         raise click.UsageError("several words without quotes; put each fact in quotes")
     if not contents or not all(content.strip() for content in contents):
         raise click.UsageError("nothing to add; a fact needs some text")
+    contents = tuple(dict.fromkeys(content.strip() for content in contents))
     with opened(create=True) as memory:
         before = len(memory)
         ids = memory.add_many([NewFact(content, entities=entities or None, **labels) for content in contents])
@@ -148,7 +149,7 @@ def search(
         )
         off = memory.status().channels if explain else {}
     if as_json:
-        print_json([render.hit_json(hit) for hit in hits])
+        print_json(hits)
         return
     _shown(render.hit_table(hits))
     for hit in hits[:EXPLAINED] if explain else ():

@@ -23,7 +23,6 @@ __all__ = ["IN_MEMORY", "Command", "Failure", "Program", "json_option", "note", 
 IN_MEMORY: Final = ":memory:"
 INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell reports
 
-
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on stdout, and nothing else there.")
 
 
@@ -62,7 +61,6 @@ class Command(click.Command):
 class Program(click.Group):
     """The group: errors of the library become one line and exit code 1, Ctrl-C 130, never a traceback."""
 
-    command_class = Command
     aliases: Final = {"facts": "list"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

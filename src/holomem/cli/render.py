@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from holomem.cli.console import Column, pad, table, time, visible
-from holomem.types import Contradiction, Entity, Fact, Hit, ModelId, Scores, Status, StructuralHit
+from holomem.types import Contradiction, Entity, Fact, Hit, ModelId, Status, StructuralHit
 
 __all__ = [
     "conflicts",
@@ -15,22 +15,13 @@ __all__ = [
     "explanation",
     "fact_lines",
     "fact_table",
-    "hit_json",
     "hit_table",
     "shares",
     "state",
     "structural_table",
-    "weights",
     "why",
 ]
 
-# SPEC 2, the row for each combination of missing channels; a test holds it to `fusion.WEIGHTS`.
-_WEIGHTS: Final = {  # (hrr is missing, semantic is missing)
-    (False, False): Scores(0.30, 0.20, 0.20, 0.30),
-    (True, False): Scores(0.40, 0.20, 0.00, 0.40),
-    (False, True): Scores(0.45, 0.30, 0.25, 0.00),
-    (True, True): Scores(0.60, 0.40, 0.00, 0.00),
-}
 _CHANNELS: Final = {
     "fts": "words and word forms of the question, rare ones count more",
     "jaccard": "how much of both texts is the same words",
@@ -41,16 +32,6 @@ _NO_VECTOR: Final = {
     "hrr": "this fact has no usable HRR vector; run `holomem doctor --repair`",
     "semantic": "this fact has no vector of the model; run `holomem backfill`",
 }
-
-
-def weights(scores: Scores) -> Scores:
-    """The weight of each channel of a hit, by what it lacks."""
-    return _WEIGHTS[scores.hrr is None, scores.semantic is None]
-
-
-def hit_json(hit: Hit) -> dict[str, Any]:
-    """A hit as JSON, with the weights that its relevance is made with."""
-    return {**asdict(hit), "weights": asdict(weights(hit.channels))}
 
 
 def hit_table(hits: Sequence[Hit]) -> Iterator[str]:
@@ -68,7 +49,7 @@ def hit_table(hits: Sequence[Hit]) -> Iterator[str]:
 def explanation(hit: Hit, half_life_days: float, off: dict[str, str | None]) -> Iterator[str]:
     """A line per factor of one hit's score. `off` says why a channel is off altogether."""
     yield f"#{hit.fact.fact_id}  {visible(hit.fact.content)}"
-    weight, channel = asdict(weights(hit.channels)), asdict(hit.channels)
+    weight, channel = asdict(hit.weights), asdict(hit.channels)
     for name, meaning in _CHANNELS.items():
         if channel[name] is None:
             yield f"    {name:<10}absent: {why(off.get(name) or _NO_VECTOR[name])}"
@@ -84,7 +65,7 @@ def explanation(hit: Hit, half_life_days: float, off: dict[str, str | None]) -> 
 
 def shares(hit: Hit) -> str:
     """The score of one hit as a sum, in one line."""
-    weight, channel = asdict(weights(hit.channels)), asdict(hit.channels)
+    weight, channel = asdict(hit.weights), asdict(hit.channels)
     parts = [f"{name} {weight[name] * value:.3f}" for name, value in channel.items() if value is not None]
     decay = f" x decay {hit.decay:.2f}" if hit.decay != 1 else ""
     return f"({' + '.join(parts)}) x trust {hit.fact.trust_score:.2f}{decay} = {hit.score:.3f}"

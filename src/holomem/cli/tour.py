@@ -96,5 +96,5 @@ def _answer_json(question: demo.Question, hits: Sequence[Hit | StructuralHit]) -
     return {
         "title": question.title,
         "command": _command(question),
-        "hits": [render.hit_json(hit) if isinstance(hit, Hit) else hit for hit in hits],
+        "hits": hits,
     }

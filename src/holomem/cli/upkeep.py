@@ -85,7 +85,7 @@ def export_facts(file: str) -> None:
             with Path(file).open("wb") as stream:
                 memory.export(JsonLines(stream))
         else:
-            note(f"{_export_whole(memory, Path(file))} facts are in {file}")
+            note(f"{_export_whole(memory, Path(file).resolve())} facts are in {file}")
 
 
 def _export_whole(memory: Memory, file: Path) -> int:

@@ -133,14 +133,16 @@ def find_files(folder: Path, pinned: PinnedModel | None = None) -> ModelFiles:
     remedy = pinned.remedy() if pinned else REMEDY
     if not folder.is_dir():
         raise ModelError(f"the model folder {folder} does not exist; {remedy}")
-    graph_path = _find_graph(folder)
+    graph_path = _find_graph(folder, pinned)
     if graph_path is None:
         raise ModelError(f"no ONNX file in {folder} or its folder onnx; {remedy}")
     tokenizer_path = folder / "tokenizer.json"
     if not tokenizer_path.is_file():
         raise ModelError(f"{tokenizer_path} is missing; {remedy}")
     if pinned:
-        _check_sizes(graph_path, tokenizer_path, pinned)
+        _check_pinned(graph_path, tokenizer_path, pinned)
+    elif _is_default(graph_path):
+        pinned = DEFAULT_MODEL  # in a folder of one's own it is the same model as the one in the cache
     try:
         graph = read_graph(graph_path)
     except (OSError, ValueError) as error:
@@ -162,7 +164,9 @@ def find_files(folder: Path, pinned: PinnedModel | None = None) -> ModelFiles:
     )
 
 
-def _find_graph(folder: Path) -> Path | None:
+def _find_graph(folder: Path, pinned: PinnedModel | None) -> Path | None:
+    if pinned:
+        return next((folder / graph.path for graph in pinned.graphs if (folder / graph.path).is_file()), None)
     places = (folder, folder / "onnx")
     for name in _graph_names():
         for place in places:
@@ -172,13 +176,24 @@ def _find_graph(folder: Path) -> Path | None:
     return rest[0] if rest else None
 
 
-def _check_sizes(graph_path: Path, tokenizer_path: Path, pinned: PinnedModel) -> None:
-    for path, file in [(graph_path, g) for g in pinned.graphs] + [(tokenizer_path, pinned.tokenizer)]:
-        if path.name == Path(file.path).name and path.stat().st_size != file.size_bytes:
+def _is_default(graph_path: Path) -> bool:
+    """Whether a graph is one of the default model's; hashes it when the size says so."""
+    size_bytes = graph_path.stat().st_size
+    return any(size_bytes == g.size_bytes and file_hash(graph_path) == g.sha256 for g in DEFAULT_MODEL.graphs)
+
+
+def _check_pinned(graph_path: Path, tokenizer_path: Path, pinned: PinnedModel) -> None:
+    """ModelError unless both files are the published ones. Hashes them, once in a process."""
+    graph = next(file for file in pinned.graphs if Path(file.path).name == graph_path.name)
+    for path, file in ((graph_path, graph), (tokenizer_path, pinned.tokenizer)):
+        size_bytes = path.stat().st_size
+        if size_bytes != file.size_bytes:
             raise ModelError(
-                f"{path} has {path.stat().st_size} bytes, not {file.size_bytes}: half downloaded or changed; "
+                f"{path} has {size_bytes} bytes, not {file.size_bytes}: half downloaded or changed; "
                 f"remove it and {pinned.remedy()}"
             )
+        if file_hash(path) != file.sha256:
+            raise ModelError(f"{path} is not the published file; remove it and {pinned.remedy()}")
 
 
 def _output(path: Path, graph: Graph, config: dict[str, Any]) -> tuple[str, int]:

@@ -65,7 +65,8 @@ class _Engine:
                 f"{self.files.graph_path} gave {mean.shape} of length {length}, not {self.files.dim} numbers with a "
                 "direction; use another model file"
             )
-        return (mean / length).astype(np.float32)
+        unit: Vectors = (mean / length).astype(np.float32)
+        return unit
 
 
 # One engine a file and setting for the whole process; it lives as long as an embedder or a running call holds it.
@@ -118,15 +119,10 @@ class OnnxEmbedder:
         """The identity of the model: hashes the graph once (.1 s for 118 MB), never loads it."""
         if self._model is None:
             files = self._find()
-            sha256 = file_hash(files.graph_path)
-            if self._pinned and sha256 not in [graph.sha256 for graph in self._pinned.graphs]:
-                raise ModelError(f"{files.graph_path} is not the published file; remove it and {self._pinned.remedy()}")
-            # The default model in a folder of one's own is the same model as the one in the cache.
-            same = self._pinned is None and sha256 in [graph.sha256 for graph in DEFAULT_MODEL.graphs]
             self._model = ModelId(
-                name=DEFAULT_MODEL.name if same else files.name,
-                revision=DEFAULT_MODEL.revision if same else files.revision,
-                file_hash=sha256,
+                name=files.name,
+                revision=files.revision,
+                file_hash=file_hash(files.graph_path),
                 dim=files.dim,
                 max_tokens=self._window(files),
                 query_prefix=self._prefix(files, query=True),
@@ -190,8 +186,6 @@ class OnnxEmbedder:
             return engine
         if message := self.problem():
             raise ModelError(message)
-        if self._pinned:
-            _ = self.model  # compares the hash
         files = self._find()
         stamp = _stamp(files)
         key = (stamp, files, self._window(files), self._threads)

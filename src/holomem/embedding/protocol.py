@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol, runtime_checkable
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ __all__ = ["Embedder", "MissingEmbedder", "Vectors"]
 Vectors = NDArray[np.float32]
 
 
-@runtime_checkable
 class Embedder(Protocol):
     """Turns texts into unit vectors. Any thread may call any method."""
 
