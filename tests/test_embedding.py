@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -139,10 +138,10 @@ def test_a_vector_is_the_unit_mean_of_its_token_vectors(folder):
 
 
 def test_rows_are_float32_of_unit_length_and_a_text_without_tokens_is_zeros(folder):
-    rows = OnnxEmbedder(folder).embed(["the cat", "", "  \n ", "猫 Bär", "\x1f"])
-    assert rows.shape == (5, DIM)
+    rows = OnnxEmbedder(folder).embed(["the cat", "", "  \n ", "猫 Bär"])
+    assert rows.shape == (4, DIM)
     assert rows.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 0, 1, 1], atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 0, 1], atol=1e-6)
 
 
 def test_no_texts_give_no_rows_and_load_nothing(folder):
@@ -280,8 +279,6 @@ def test_a_quantised_graph_that_suits_the_processor_is_preferred(tmp_path):
 
 # ---------------------------------------------------------------- what is missing, cut short or not for us
 
-REMEDY = r"(set HOLOMEM_MODEL_DIR to a folder with model\.onnx and tokenizer\.json|use another model|model file|it)$"
-
 
 def fails(embedder, what):
     """The embedder is unavailable for the stated reason, in one line, and `embed` and `model` raise the same."""
@@ -399,7 +396,7 @@ def test_a_graph_that_wants_more_than_a_text_is_refused_when_loaded(tmp_path):
 @pytest.mark.parametrize("value", [np.nan, 0.0])
 def test_a_vector_without_a_direction_is_an_error(tmp_path, value):
     embedder = OnnxEmbedder(make_model(tmp_path / "m", onnx_bytes(table=np.full((len(WORDS), DIM), value))))
-    with pytest.raises(ModelError, match="use another model file$"):
+    with pytest.raises(ModelError, match=r"use another model file$"):
         embedder.embed(["cat"])
 
 
@@ -628,6 +625,11 @@ def test_the_padding_of_a_published_tokenizer_is_switched_off(minilm):
 
 
 @pytest.mark.model
+def test_a_text_of_control_characters_has_no_token_and_no_meaning(minilm):
+    assert not minilm.embed(["\x00\x01"]).any()
+
+
+@pytest.mark.model
 def test_a_megabyte_is_cut_before_it_is_tokenised(minilm):
     def encode(text):
         seen.append(len(text))
@@ -677,8 +679,7 @@ def test_a_loaded_model_uses_no_network(minilm):
 
 @pytest.mark.model
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/statm and needs malloc_trim")
-@pytest.mark.usefixtures("e5")
-def test_unloading_gives_the_memory_back_each_time():
+def test_unloading_gives_the_memory_back_each_time(e5):
     printed = run_python(
         "import os, sys\n"
         "from holomem.embedding import OnnxEmbedder\n"
@@ -686,17 +687,17 @@ def test_unloading_gives_the_memory_back_each_time():
         "    with open('/proc/self/statm') as file:\n"
         "        return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 1e6\n"
         "embedder, empty = OnnxEmbedder(sys.argv[1]), rss()\n"
-        "for _ in range(3):\n"
+        "for _ in range(2):\n"
         "    embedder.embed(['the server is down'])\n"
         "    loaded = rss()\n"
         "    embedder.unload()\n"
         "    print(loaded - empty, rss() - empty)\n",
-        E5,
+        e5.folder,
     )
     loaded, left = np.array([line.split() for line in printed.splitlines()], float).T
     assert left.max() < 100, printed  # onnxruntime's own pages are 33 MB
     assert loaded.min() - left.max() > 50, printed
-    assert abs(left[2] - left[1]) < 50, printed
+    assert left[1] - left[0] < 50, printed
 
 
 def test_every_embedder_has_what_the_protocol_asks_for():
@@ -704,4 +705,3 @@ def test_every_embedder_has_what_the_protocol_asks_for():
     assert sorted(asked) == ["embed", "is_available", "model", "problem", "unload"]
     for kind in (OnnxEmbedder, MissingEmbedder):
         assert all(hasattr(kind, name) for name in asked)
-    assert struct.calcsize("f") == np.dtype(np.float32).itemsize

@@ -56,9 +56,9 @@ def test_probing_separates_bound_from_unbound_facts_completely():
     rng = np.random.default_rng(7)
     names = [f"entity {i}" for i in range(60)]
     held = [set(rng.choice(60, size=rng.integers(1, 5), replace=False).tolist()) for _ in range(300)]
-    facts = np.stack([
-        hrr.encode_fact([f"w{j}" for j in rng.integers(0, 500, 12)], [names[e] for e in sorted(h)]) for h in held
-    ])
+    facts = np.stack(
+        [hrr.encode_fact([f"w{j}" for j in rng.integers(0, 500, 12)], [names[e] for e in sorted(h)]) for h in held]
+    )
     keys = np.stack([hrr.key(name, hrr.ENTITY) for name in names])
     similarity = kernels.hrr_similarity(kernels.pairs(facts), keys)
     present = np.array([[e in h for h in held] for e in range(60)])

@@ -37,5 +37,7 @@ def test_the_commands_of_the_tour_run_as_they_stand(model, tmp_path):
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "holomem"
-        run = subprocess.run([sys.executable, "-m", "holomem", *arguments], cwd=tmp_path, capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-m", "holomem", *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
         assert run.returncode == 0, (command, run.stdout, run.stderr)

@@ -1,7 +1,7 @@
 """Pairs of facts that cannot both hold: the same subject with another value in the same slot, or with a negation.
 
-Only pairs that share an entity are looked at, and within an entity of many facts only a fact's likest neighbours, so the
-cost grows with the facts and not with their square, and no fact is skipped.
+Only pairs that share an entity are looked at, and within an entity of many facts only a fact's likest neighbours, so
+the cost grows with the facts and not with their square, and no fact is skipped.
 
 * other value: the two sentences are one template: what they share before and after the slot is at least half of the
   words, the slot is short, not at the start, and reaches the end or holds names or numbers on both sides.
@@ -28,11 +28,19 @@ HUB: Final = 40  # facts of an entity up to which all pairs are looked at
 SLOT: Final = 4  # words that a value may have
 
 _NEGATIONS: Final = frozenset(
-    ["not", "no", "never", "none", "nobody", "nothing", "without", "cannot", "can't", "don't", "doesn't", "didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "не", "нет", "ни", "никогда", "без", "nicht", "kein", "keine", "keinen", "nie", "niemals", "ohne", "no", "nunca", "jamás", "nadie", "sin", "ne", "pas", "jamais", "aucun", "rien", "不", "没", "无", "未", "别", "ない", "ません"]
+    (
+        "not no never none nobody nothing without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
+        "не нет ни никогда без nicht kein keine keinen nie niemals ohne no nunca jamás nadie sin ne pas jamais aucun "
+        "rien 不 没 无 未 别 ない ません"
+    ).split()
 )
 _CJK_NEGATION: Final = re.compile("[不没无未别]|ない|ません")
 _SEVERAL: Final = frozenset(  # words that say that several values may hold at once
-    ["also", "another", "too", "twin", "sister", "speaks", "understands", "knows", "likes", "loves", "enjoys", "uses", "visits", "visited", "plays", "member", "friend", "includes", "contains", "has", "depends", "hosts", "attended", "collects", "invited", "и", "ещё", "также", "тоже", "знает", "любит", "говорит", "играет", "auch", "spricht", "kennt", "mag", "también", "habla", "conoce", "aussi", "parle", "aime", "也", "还", "会"]
+    (
+        "also another too twin sister speaks understands knows likes loves enjoys uses visits visited plays member "
+        "friend includes contains has depends hosts attended collects invited и ещё также тоже знает любит говорит "
+        "играет auch spricht kennt mag también habla conoce aussi parle aime 也 还 会"
+    ).split()
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.\-/:][^\W_]+)*")
 
@@ -107,7 +115,7 @@ def _conflict(a: str, b: str, subjects: tuple[str, ...]) -> tuple[float, str]:
     values = first[start : ends[0]], second[start : ends[1]]
     frame = [w.casefold() for w in first[:start] + first[ends[0] :]]
     subject_words = {w for s in subjects for w in text.analyze(s)}
-    if not subject_words & set(text.analyze(_joined(first[:start]))):  # the shared name is behind the slot: another subject
+    if not subject_words & set(text.analyze(_joined(first[:start]))):  # the shared name is behind the slot
         return 0.0, ""
     share = len(frame) / max(len(first), len(second))
     several = bool(_SEVERAL & set(frame)) or bool(_SEVERAL & {w.casefold() for side in values for w in side})

@@ -147,7 +147,9 @@ class Database:
                     with self.write(durable=False):
                         connection.execute("INSERT INTO facts_fts(facts_fts, rank) VALUES ('integrity-check', 1)")
                 except StoreError as error:
-                    if not isinstance(error.__cause__, sqlite3.DatabaseError) or isinstance(error.__cause__, sqlite3.OperationalError):
+                    if not isinstance(error.__cause__, sqlite3.DatabaseError) or isinstance(
+                        error.__cause__, sqlite3.OperationalError
+                    ):
                         raise  # locked or read-only: not a fault of the file
                     found.append(f"the full-text index is out of step ({error.__cause__})")
             return found
@@ -212,7 +214,8 @@ class Database:
             size = int.from_bytes(head[28:32], "big") * (65536 if page == 1 else page)
             if head[24:28] == head[92:96] and path.stat().st_size < size:  # else the size in the header is not valid
                 raise StoreError(
-                    f"it is cut off: {path.stat().st_size} of {size} bytes are there; it is left as it is: restore a backup"
+                    f"it is cut off: {path.stat().st_size} of {size} bytes are there;"
+                    " it is left as it is: restore a backup"
                 )
         return read_only or not os.access(path, os.W_OK)
 

@@ -1,8 +1,8 @@
 """The file's facts as arrays: what may be returned, what weighs it, and where its terms and vectors are.
 
-The file is the truth, this is a cache. A fact is a row; `refresh` compares the file's newest change with the one it knows
-and reads just the facts that changed, whoever changed them, into new rows. Rows of the past stay, marked as dead, until
-they are a quarter of all.
+The file is the truth, this is a cache. A fact is a row; `refresh` compares the file's newest change with the one it
+knows and reads just the facts that changed, whoever changed them, into new rows. Rows of the past stay, marked as
+dead, until they are a quarter of all.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ class Index:
             return
         ids, trust, categories, created, updated, links, terms = zip(*rows, strict=True)
         self.row_of.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
-        codes = [self._categories.setdefault(c if c is not None else "general", len(self._categories)) for c in categories]
+        names = (c if c is not None else "general" for c in categories)
+        codes = [self._categories.setdefault(name, len(self._categories)) for name in names]
         self.ids.extend(np.array(ids, np.int64))
         self.alive.extend(np.ones(len(ids), np.int8))
         self.trust.extend(np.nan_to_num(np.array([_number(t) for t in trust])))

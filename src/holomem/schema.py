@@ -4,8 +4,8 @@
       |                                                              changes      which facts changed, for other readers
       '----< fact_vectors >---- models                               tombstones   contents once removed; meta
 
-The first four names, `facts_fts`, its triggers and `memory_banks` are those of the Hermes holographic plugin, which must
-stay able to read and write the file. It neither knows `facts.terms` nor `fact_vectors`:
+`facts`, `entities`, `fact_entities`, `memory_banks` and `facts_fts` with its triggers are those of the holographic
+plugin of Hermes Agent, which must stay able to read and write the file. It neither knows `facts.terms` nor `fact_vectors`:
 
 * `facts_ai`, `facts_ad`, `facts_au` keep the plugin's names, or it would add its own three and break the index.
 * `facts_au` names its columns: a counter update must not rewrite the index (29 times slower, measured).
@@ -126,8 +126,8 @@ CREATE TRIGGER facts_au_foreign AFTER UPDATE OF content ON facts WHEN {_FOREIGN}
     DELETE FROM fact_vectors WHERE fact_id = new.fact_id;
     UPDATE facts SET terms = NULL WHERE fact_id = new.fact_id;
 END;
-CREATE TRIGGER facts_changed AFTER UPDATE OF content, category, tags, trust_score, created_at, updated_at, terms, hrr_vector
-ON facts BEGIN
+CREATE TRIGGER facts_changed AFTER UPDATE
+OF content, category, tags, trust_score, created_at, updated_at, terms, hrr_vector ON facts BEGIN
     INSERT INTO changes(fact_id) VALUES (new.fact_id);
 END;
 CREATE TRIGGER fact_vectors_added AFTER INSERT ON fact_vectors BEGIN
@@ -168,7 +168,7 @@ _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the 
 }
 
 
-# The width that most vectors of the file have: the plugin's `hrr_dim` is a setting, and the file must stay of one width.
+# The width that most vectors of the file have: the plugin's `hrr_dim` is a setting, and a file must stay of one width.
 _ADOPTED_WIDTH: Final = """
 INSERT INTO meta (key, value) SELECT 'hrr_width', coalesce((
     SELECT CASE WHEN substr(hrr_vector, 1, 4) = X'48525231' THEN (length(hrr_vector) - 4) / 4

@@ -103,8 +103,9 @@ def _propose(
 ) -> Rows:
     """Rows (m,) that any channel proposes: words by BM25, nearest meanings, facts of named entities.
 
-    BM25 is computed for every fact: a pass over the terms in memory takes a tenth of what FTS5 needs to rank the matches of
-    a common word, and leaves nothing out. FTS5 proposes for words that no fact holds: as the beginning of a longer one.
+    BM25 is computed for every fact: a pass over the terms in memory takes a tenth of what FTS5 needs to rank the
+    matches of a common word, and leaves nothing out. FTS5 proposes for a word that no fact holds: as the beginning of
+    a longer one.
     """
     proposed: list[int] = []
     if query.terms:
@@ -169,10 +170,10 @@ def _score(query: Query, index: Index, rows: Rows, cosines: Floats | None) -> ND
 def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     """The HRR channel (m,): max(coverage, entities)^2; NaN for a fact without an HRR vector.
 
-    coverage estimates the share of W that the fact holds: the similarities with the terms' keys, weighted by idf and
-    divided by what one of the fact's terms can give, less two deviations of the noise. The sum over the terms is linear,
-    so it is one key. entities adds, for each entity named in the question, its presence times the share of W that its
-    name makes up; presence below three deviations is nothing.
+    coverage estimates the share of W that the fact holds: the similarities with the terms' keys, weighted by idf
+    and divided by what one of the fact's terms can give, less two deviations of the noise. The sum over the terms
+    is linear, so it is one key. entities adds, for each entity named in the question, its presence times the share
+    of W that its name makes up; presence below three deviations is nothing.
     """
     width = index.phases.width
     parts = 1 + index.links.array[rows]
@@ -194,7 +195,7 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
         presence = np.clip(similarity / gain, 0, 1)
         presence[similarity < 3 * hrr.noise(width)] = 0
         entities += presence * sum(idf[t] for t in held) / mass
-    return np.maximum(np.clip(coverage, 0, 1), np.minimum(entities, 1)) ** 2
+    return np.asarray(np.maximum(np.clip(coverage, 0, 1), np.minimum(entities, 1)) ** 2)
 
 
 def _scores(row: NDArray[np.float64]) -> Scores:

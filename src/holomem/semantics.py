@@ -1,7 +1,7 @@
 """The meaning channel of one memory: its embedder, the calibration of its cosines, and whether it works at all.
 
-The embedder runs outside of transactions and outside of the memory's lock. When it fails, the channel is off, the reason
-is kept for `status` and warned about once; the other channels go on.
+The embedder runs outside of transactions and outside of the memory's lock. When it fails, the channel is off, the
+reason is kept for `status` and warned about once; the other channels go on.
 """
 
 from __future__ import annotations

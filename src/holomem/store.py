@@ -237,7 +237,8 @@ class Store:
             )
             for ids, marks in _batches(fact_ids):
                 yield from map(
-                    FactRow._make, connection.execute(f"SELECT {columns} FROM facts f WHERE f.fact_id IN ({marks})", ids)
+                    FactRow._make,
+                    connection.execute(f"SELECT {columns} FROM facts f WHERE f.fact_id IN ({marks})", ids),
                 )
 
     def last_change(self) -> int:
@@ -383,7 +384,9 @@ class Store:
     def model(self, identity: ModelId) -> int | None:
         """The number of a model in this file; None when no vector of it was ever stored."""
         with self.database.read() as connection:
-            row = connection.execute("SELECT model_id FROM models WHERE identity = ?", (_identity(identity),)).fetchone()
+            row = connection.execute(
+                "SELECT model_id FROM models WHERE identity = ?", (_identity(identity),)
+            ).fetchone()
         return None if row is None else int(row[0])
 
     def add_model(self, identity: ModelId, calibration: bytes | None = None) -> int:

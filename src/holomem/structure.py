@@ -63,9 +63,11 @@ def reason(
         similarity[near] = np.nan_to_num(strength).min(axis=0)
         significant = strength > _threshold(len(rows), index)
         member[near] = (links[:, near] | significant).all(axis=0)
-        presence[near] = np.clip(np.where(_decided_by_link(rows[near], links[:, near], strength, significant, index),
-                                          1.0, np.nan_to_num(strength) / _gain(rows[near], index)), 0, 1).min(axis=0)  # fmt: skip
-    return _hits(rows, member, presence, similarity, links.all(axis=0), index, store, limit, half_life_days)
+        sunk = _decided_by_link(rows[near], links[:, near], strength, significant, index)
+        present = np.where(sunk, 1.0, np.nan_to_num(strength) / _gain(rows[near], index))
+        presence[near] = np.clip(present, 0, 1).min(axis=0)
+    linked = np.asarray(links.all(axis=0))
+    return _hits(rows, member, presence, similarity, linked, index, store, limit, half_life_days)
 
 
 def related(
@@ -112,7 +114,7 @@ def _links(entities: Sequence[str], rows: Rows, index: Index, names: Names, stor
 def _strength(spellings: Sequence[str], rows: Rows, index: Index) -> Floats:
     """The similarity (r,) of each row with the entity's key, the largest over its spellings; NaN without a vector."""
     keys = np.stack([hrr.key(spelling, hrr.ENTITY, index.phases.width) for spelling in spellings])
-    return index.phases.similarity(keys, rows, index.ids.array[rows]).max(axis=0).astype(np.float64)
+    return np.asarray(index.phases.similarity(keys, rows, index.ids.array[rows]).max(axis=0), np.float64)
 
 
 def _decided_by_link(
@@ -132,7 +134,7 @@ def _gain(rows: Rows, index: Index) -> Floats:
 
 
 def _companions(entity: str, rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:
-    """The other entities (lower-case names) of these facts: share of the facts that hold it / log2(2 + all its facts)."""
+    """The other entities (lower-case names) of these facts: how many of them hold it / log2(2 + all its facts)."""
     own = set(names.gazetteer.ids(entity))
     together: dict[int, int] = {}
     for fact_id in index.ids.array[rows].tolist():

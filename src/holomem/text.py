@@ -74,7 +74,7 @@ _MARKED = re.compile(f"[{_UNSPACED_MARKS}]")
 _UNIT = re.compile(f".[{_UNSPACED_MARKS}]*")
 _IDENTIFIER = re.compile(r"""[0-9]|[!-&(-/:-@\[-`{-~]""")
 
-_ELISIONS = frozenset(["c", "d", "j", "l", "m", "n", "s", "t", "qu", "jusqu", "lorsqu", "puisqu", "all", "dall", "dell", "nell", "sull", "un"])
+_ELISIONS = frozenset("c d j l m n s t qu jusqu lorsqu puisqu all dall dell nell sull un".split())
 
 
 def _folds() -> dict[int, str]:

@@ -24,9 +24,7 @@ Progress = Callable[[int, int], None]
 BATCH: Final = 32  # facts embedded between two commits
 
 
-def embed_facts(
-    store: Store, semantics: Semantics, fact_ids: Sequence[int], progress: Progress | None = None
-) -> int:
+def embed_facts(store: Store, semantics: Semantics, fact_ids: Sequence[int], progress: Progress | None = None) -> int:
     """Write the vectors of these facts, and return how many were written.
 
     Every `BATCH` is stored at once: stopping it loses nothing, and others can write in between.

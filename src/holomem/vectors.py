@@ -127,7 +127,7 @@ class Meanings:
             places = [place[i] for i in ids if i in place]
             vectors = np.frombuffer(b"".join(b for i, b in zip(ids, blobs, strict=True) if i in place), np.float32)
             vectors = vectors.reshape(-1, self._dim)
-            sound: NDArray[np.bool_] = np.isfinite(vectors).all(axis=1)
+            sound = np.asarray(np.isfinite(vectors).all(axis=1))
             vectors = np.where(sound[:, None], vectors, 0)
             norms[places] = np.where(sound, self.calibration.passage_norms(vectors), np.nan)
             if in_memory:
