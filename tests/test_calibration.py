@@ -2,6 +2,7 @@ import hashlib
 import os
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,11 @@ DIM = 384
 LANGUAGES = ["ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "pt", "ru", "th", "tr", "zh"]
 
 
-def seeded(*key):
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big"))
+@cache
+def normal(*key):
+    """A fixed random direction for each key."""
+    seed = int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).standard_normal(DIM)
 
 
 def unit(rows):
@@ -47,10 +51,9 @@ class Cone:
         return np.stack([self.vector(*self.place[text], query=query) for text in texts])
 
     def vector(self, language, meaning, *, query=False):
-        cone = 3 * seeded("cone").standard_normal(DIM) + (self.shift * seeded("query").standard_normal(DIM) * query)
-        lump = seeded("language", language).standard_normal(DIM)
-        own = seeded("own", language, meaning).standard_normal(DIM)
-        return unit(cone + lump + seeded("meaning", meaning).standard_normal(DIM) + 0.3 * own)
+        cone = 3 * normal("cone") + query * self.shift * normal("query")
+        own = 0.3 * normal("own", language, meaning)
+        return unit(cone + normal("language", language) + normal("meaning", meaning) + own)
 
 
 @pytest.fixture(scope="module")
@@ -254,15 +257,15 @@ def test_the_shipped_constants_of_e5_are_what_measuring_gives(e5, monkeypatch):
     shipped = known(e5.model)
     assert shipped is not None
     assert (round(shipped.low, 6), round(shipped.span, 6)) == (0.1, 0.7)
-    # Five sentences a language instead of fifty, a tenth of the time; the constants move by less than these bounds.
-    few = {language: texts[::10] for language, texts in calibration.sentences().items()}
+    # Ten sentences a language instead of fifty, a fifth of the time: .994 of the means and .91 of the directions.
+    few = {language: texts[::5] for language, texts in calibration.sentences().items()}
     monkeypatch.setattr(calibration, "sentences", lambda: few)
     measured = measure(e5)
     for name in ("mean_query", "mean_passage"):
         assert unit(getattr(measured, name)) @ unit(getattr(shipped, name)) > 0.99
     shared = np.linalg.svd(measured.directions @ shipped.directions.T)[1]
-    assert (shared**2).mean() > 0.5
-    assert abs(measured.low - shipped.low) < 0.11
+    assert (shared**2).mean() > 0.85
+    assert abs(measured.low - shipped.low) < 0.06
 
 
 @pytest.mark.model

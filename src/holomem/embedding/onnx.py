@@ -101,7 +101,7 @@ class OnnxEmbedder:
         self._query_prefix = query_prefix
         self._passage_prefix = passage_prefix
         self._pinned = pinned
-        self._files: ModelFiles | None = None
+        self._found: tuple[object, ModelFiles] | None = None
         self._model: ModelId | None = None
         self._engine: _Engine | None = None
         self._failure: tuple[object, str] | None = None  # the files that did not load, and why
@@ -117,9 +117,10 @@ class OnnxEmbedder:
     @property
     def model(self) -> ModelId:
         """The identity of the model: hashes the graph once (.1 s for 118 MB), never loads it."""
-        if self._model is None:
-            files = self._find()
-            self._model = ModelId(
+        files = self._find()
+        model = self._model
+        if model is None:
+            model = self._model = ModelId(
                 name=files.name,
                 revision=files.revision,
                 file_hash=file_hash(files.graph_path),
@@ -128,7 +129,7 @@ class OnnxEmbedder:
                 query_prefix=self._prefix(files, query=True),
                 passage_prefix=self._prefix(files, query=False),
             )
-        return self._model
+        return model
 
     def is_available(self) -> bool:
         """True when the files and libraries are there. Never loads."""
@@ -169,9 +170,16 @@ class OnnxEmbedder:
         _trim()
 
     def _find(self) -> ModelFiles:
-        if self._files is None:
-            self._files = find_files(self.folder, self._pinned)
-        return self._files
+        """The files that are loaded, else those in the folder now: they may come, go and change while not loaded."""
+        engine = self._engine
+        if engine is not None:
+            return engine.files
+        found = self._found
+        if found is None or found[0] != _stamp(found[1]):
+            files = find_files(self.folder, self._pinned)
+            found = (_stamp(files), files)
+            self._found, self._model = found, None
+        return found[1]
 
     def _prefix(self, files: ModelFiles, *, query: bool) -> str:
         given, own = (self._query_prefix, files.query_prefix) if query else (self._passage_prefix, files.passage_prefix)
@@ -252,9 +260,12 @@ def _load_session(path: Path, threads: int) -> Any:
         raise ModelError(f"{path} cannot be loaded ({_line(error)}); replace it by an intact model file") from error
 
 
-def _stamp(files: ModelFiles) -> tuple[object, ...]:
-    """What tells one content of the files from another without reading them."""
-    stats = [path.stat() for path in (files.graph_path, files.tokenizer_path)]
+def _stamp(files: ModelFiles) -> tuple[object, ...] | None:
+    """What tells one content of the files from another without reading them; None when one is gone."""
+    try:
+        stats = [path.stat() for path in (files.graph_path, files.tokenizer_path)]
+    except OSError:
+        return None
     return (os.path.realpath(files.graph_path), *((stat.st_size, stat.st_mtime_ns) for stat in stats))
 
 
