@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -138,19 +138,11 @@ class Memory:
         with self._lock:
             new = {s.content for s in statements if self._store.find(s.content) is None}
         vectors = self._embed(sorted(new))
-        with self._lock:
-            try:
-                with self._database.write():
-                    model_id = self._semantics.register() if vectors else 0
-                    ids = [ingest.insert(self._store, self._names, s)[0] for s in statements]
-                    by_content = {s.content: i for s, i in zip(statements, ids, strict=True)}
-                    self._store.set_vectors(
-                        model_id, [(by_content[content], content, vector) for content, vector in vectors.items()]
-                    )
-            except BaseException:
-                self._names.forget()  # what it learnt was rolled back
-                raise
-            return ids
+        with self._write():
+            ids = [ingest.insert(self._store, self._names, s)[0] for s in statements]
+            by_content = {s.content: i for s, i in zip(statements, ids, strict=True)}
+            self._set_vectors([(by_content[content], content, vector) for content, vector in vectors.items()])
+        return ids
 
     def get(self, fact_id: int) -> Fact:
         """One fact. Raises FactNotFound."""
@@ -212,28 +204,22 @@ class Memory:
             raise ValueError(f"trust_delta is {trust_delta!r}; use a number from -1 to 1")
         changed = new.content != old.content
         vectors = self._embed([new.content]) if changed else {}
-        with self._lock:
-            try:
-                with self._database.write():
-                    self._store.get(fact_id)
-                    if changed:
-                        ingest.replace(self._store, self._names, fact_id, new)
-                        model_id = self._semantics.register() if vectors else 0
-                        self._store.set_vectors(model_id, [(fact_id, c, v) for c, v in vectors.items()])
-                    elif entities is not None:
-                        ingest.relink(self._store, self._names, fact_id, new.entities or ())
-                    if category is not None or tags is not None:
-                        self._store.set_labels(
-                            fact_id,
-                            category=None if category is None else new.category,
-                            tags=None if tags is None else new.tags,
-                        )
-                    if trust_delta:
-                        self._store.change_trust(fact_id, trust_delta)
-            except BaseException:
-                self._names.forget()
-                raise
-            return self._store.get(fact_id)
+        with self._write():
+            self._store.get(fact_id)
+            if changed:
+                ingest.replace(self._store, self._names, fact_id, new)
+                self._set_vectors([(fact_id, content, vector) for content, vector in vectors.items()])
+            elif entities is not None:
+                ingest.relink(self._store, self._names, fact_id, new.entities or ())
+            if category is not None or tags is not None:
+                self._store.set_labels(
+                    fact_id,
+                    category=None if category is None else new.category,
+                    tags=None if tags is None else new.tags,
+                )
+            if trust_delta:
+                self._store.change_trust(fact_id, trust_delta)
+        return self.get(fact_id)
 
     def remove(self, fact_id: int) -> None:
         """Remove a fact; entities that no other fact holds disappear with it. Raises FactNotFound."""
@@ -361,7 +347,7 @@ class Memory:
         The old ones go last: an interruption loses nothing. Raises ModelError when there is no model.
         """
         self.backfill(progress=progress)
-        with self._lock, self._database.write():
+        with self._write():
             model_id = self._semantics.register()
             self._store.drop_vectors(except_model=model_id)
             return self._store.vector_counts(model_id)[0]
@@ -386,13 +372,8 @@ class Memory:
         edited away here stays away, unless `restore`. A bad line is reported and does not stop the rest.
         """
         records = portable.read(lines)
-        with self._lock:
-            try:
-                with self._database.read() if dry_run else self._database.write():
-                    report = portable.load(self._store, self._names, records, restore=restore, dry_run=dry_run)
-            except BaseException:
-                self._names.forget()
-                raise
+        with self._lock, self._database.read() if dry_run else self._write():
+            report = portable.load(self._store, self._names, records, restore=restore, dry_run=dry_run)
         if not dry_run and self._semantics.works():
             self.backfill()
         return report
@@ -402,6 +383,22 @@ class Memory:
         self._semantics.unload()
 
     # ---- helpers ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        """All or nothing, in the file and in what the caches learnt meanwhile."""
+        with self._lock:
+            try:
+                with self._database.write():
+                    yield
+            except BaseException:
+                self._names.forget()
+                self._semantics.forget()
+                raise
+
+    def _set_vectors(self, vectors: list[tuple[int, str, bytes]]) -> None:
+        if vectors:
+            self._store.set_vectors(self._semantics.register(), vectors)
 
     def _structure(
         self,

@@ -114,6 +114,10 @@ class Semantics:
             self._model_id = self._store.add_model(model)
         return self._model_id or 0
 
+    def forget(self) -> None:
+        """Look the model's number up anew: the transaction that gave it was rolled back."""
+        self._model_id = None
+
     def unload(self) -> None:
         """Give the model's memory back; the next embedding loads it again."""
         if self._embedder is not None:
