@@ -44,7 +44,8 @@ _SPACE, _NEWLINE = b" \n"
 def dot(rows: Floats, query: Floats) -> Floats:
     """Dot product of each row with the query, summed in float64."""
     with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is NaN, as in C, which does not warn
-        return np.einsum("nd,d->n", rows, query, dtype=np.float64, casting="same_kind").astype(np.float32)
+        sums = np.einsum("nd,d->n", rows, query, dtype=np.float64, casting="same_kind")
+        return np.asarray(sums, np.float32)
 
 
 def dot_blobs(blobs: tuple[bytes | None, ...], query: Floats) -> Floats:
@@ -68,7 +69,7 @@ def jaccard(query: Hashes, offsets: Rows, hashes: Hashes, rows: Rows | None) -> 
     owner, entry = _entries(starts, sizes)
     shared = np.bincount(owner[_places(query, hashes[entry])[1]], minlength=len(starts))
     union = len(query) + sizes - shared
-    return (shared / np.maximum(union, 1)).astype(np.float32)
+    return np.asarray(shared / np.maximum(union, 1), np.float32)
 
 
 def overlap(
@@ -108,14 +109,14 @@ def atom(token: bytes, dim: int) -> Turns:
 
 def bundle_turns(turns: Turns) -> Phases:
     """Angle of the sum of unit phasors over the first axis."""
-    return bundle(turns * TURN)
+    return bundle(np.asarray(turns * np.float64(TURN)))
 
 
 def bundle(phases: Phases) -> Phases:
     """Angle of the sum of unit phasors over the first axis; NaN where a phase is not finite."""
     with np.errstate(invalid="ignore"):
         angles = np.arctan2(np.sin(phases).sum(axis=0), np.cos(phases).sum(axis=0)) % (2 * np.pi)
-    return np.where(angles < 2 * np.pi, angles, angles * 0)  # -1e-17 % 2 pi is 2 pi; NaN stays NaN
+    return np.asarray(np.where(angles < 2 * np.pi, angles, angles * 0))  # -1e-17 % 2 pi is 2 pi; NaN stays NaN
 
 
 def pairs(phases: Phases) -> Pairs:
@@ -124,7 +125,7 @@ def pairs(phases: Phases) -> Pairs:
     out = np.zeros((n, 2 * d), np.int8)
     for start in range(0, n, _CHUNK):
         chunk = phases[start : start + _CHUNK]
-        sound = (np.abs(chunk) <= PHASE_LIMIT).all(axis=1)
+        sound = np.asarray((np.abs(chunk) <= PHASE_LIMIT).all(axis=1))
         angles = np.rint(np.where(sound[:, None], chunk, 0) * (1 / TURN)) * TURN
         out[start : start + _CHUNK, :d] = np.where(sound[:, None], np.rint(127 * np.cos(angles)), 0)
         out[start : start + _CHUNK, d:] = np.where(sound[:, None], np.rint(127 * np.sin(angles)), 0)
@@ -187,11 +188,11 @@ def _csr(data: Counts, starts: Rows, ends: Rows, texts: int) -> tuple[Rows, Hash
 
 def _hash(data: Counts, starts: Rows, ends: Rows) -> Hashes:
     """FNV-1a of each piece of the data, then the finalizer of MurmurHash3, since FNV's high bits are poor."""
-    hashes = np.full(len(starts), 0x811C9DC5, np.uint32)
+    hashes: Hashes = np.full(len(starts), 0x811C9DC5, np.uint32)
     sizes, live, i = ends - starts, np.arange(len(starts)), 0
     while len(live := live[sizes[live] > i]):
         hashes[live] = (hashes[live] ^ data[starts[live] + i]) * np.uint32(0x01000193)
         i += 1
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        hashes = (hashes ^ (hashes >> shift)) * np.uint32(factor)
+        hashes = np.asarray((hashes ^ (hashes >> shift)) * np.uint32(factor), np.uint32)
     return hashes

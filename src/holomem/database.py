@@ -264,7 +264,8 @@ class Database:
         if self.path == MEMORY:
             return None
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        target = Path(f"{self.path}.before-holomem-{stamp}")
+        names = (f"{self.path}.before-holomem-{stamp}{suffix}" for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
+        target = next(path for path in map(Path, names) if not path.exists())
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(target)) as copy:
             source.execute("PRAGMA wal_autocheckpoint = 0")
