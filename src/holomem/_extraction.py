@@ -7,8 +7,10 @@ known already. Serves `entities` alone.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from holomem._commonwords import (
     CHINESE_COMMON,
@@ -33,6 +35,7 @@ __all__ = ["MAX_NAMES", "MAX_NAME_CHARS", "aliases", "extract"]
 
 MAX_NAMES = 24  # what a bundle of 1024 phases holds with no entity missed
 MAX_NAME_CHARS = 80
+MAX_TEXT_CHARS = 20_000  # a fact is a statement: what it is about stands in its first ten pages
 
 _LETTERS = rf"(?:(?!\d|_){WORD})"
 _LEX = re.compile(
@@ -108,7 +111,7 @@ def extract(text: str, is_common: Callable[[str], bool] | None = None) -> list[s
     a sentence says nothing. Weekdays, months, flags, settings, numbers and addresses are no names.
     """
     spans: dict[str, _Span] = {}
-    for span in _spans(text, is_common):
+    for span in _spans(text[:MAX_TEXT_CHARS], is_common):
         name_key = key(span.name)
         if name_key and (name_key not in spans or spans[name_key].rank < span.rank):
             spans[name_key] = span if name_key not in spans else _Span(span.name, spans[name_key].start, span.end, span.rank)
@@ -373,8 +376,9 @@ def _leads(word: str, first: bool, stops: frozenset[str], is_common: Callable[[s
 
 
 def _between(tokens: list[_Token], start: int, end: int) -> str:
-    text = "".join(token.text for token in tokens if start <= token.start and token.end <= end)
-    return re.sub(r"\s+", " ", text)
+    first = bisect_left(tokens, start, key=lambda token: token.start)
+    inside = takewhile(lambda token: token.end <= end, islice(tokens, first, None))
+    return re.sub(r"\s+", " ", "".join(token.text for token in inside))
 
 
 def _single(

@@ -125,10 +125,16 @@ def key(token: str, role: str, width: int = WIDTH) -> NDArray[np.float32]:
 
     This is the layout of the keys of `kernels.hrr_similarity`; a weighted sum of keys is a key too.
     """
-    phases = (_turns(token, width) + _turns(role, width)) * np.float64(TURN)
-    phasors = np.concatenate([np.cos(phases), np.sin(phases)]).astype(np.float32)
+    phasors = _phasors()[_turns(token, width) + _turns(role, width)].T.ravel()
     phasors.setflags(write=False)
     return phasors
+
+
+@lru_cache(maxsize=1)
+def _phasors() -> NDArray[np.float32]:
+    """(cos, sin) of each uint16 turn, (65536, 2): looking them up takes a tenth of the time of computing them."""
+    phases = np.arange(65536) * TURN
+    return np.column_stack([np.cos(phases), np.sin(phases)]).astype(np.float32)
 
 
 def gain(parts: NDArray[np.int64]) -> NDArray[np.float64]:

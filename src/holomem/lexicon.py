@@ -65,6 +65,7 @@ class Lexicon:
         self._frequencies: NDArray[np.int64] = np.zeros(0, np.int64)
         self._facts = 0
         self._total_length = 0.0
+        self._norms: Weights | None = None  # of `bm25`, until a row comes or goes
 
     def extend(self, texts: Sequence[str]) -> None:
         """Append one row for each text of space-separated terms."""
@@ -77,6 +78,7 @@ class Lexicon:
         self._lengths.extend(lengths)
         self._facts += len(texts)
         self._total_length += float(lengths.sum())
+        self._norms = None
         self._count(*np.unique(hashes, return_counts=True))
 
     def drop(self, row: int) -> None:
@@ -84,6 +86,7 @@ class Lexicon:
         start, end = self._offsets.array[row : row + 2]
         self._facts -= 1
         self._total_length -= float(self._lengths.array[row])
+        self._norms = None
         self._frequencies[np.searchsorted(self._vocabulary, self._hashes.array[start:end])] -= 1
 
     def query(self, terms: Sequence[str]) -> tuple[Hashes, Weights]:
@@ -112,9 +115,10 @@ class Lexicon:
 
         Without BM25's factor k1 + 1, so that it never exceeds the sum of the weights.
         """
-        mean = self._total_length / max(self._facts, 1) or 1.0
-        norms = (K1 * (1 - B + B * self._lengths.array / mean)).astype(np.float32)
-        return kernels.overlap(hashes, weights, *self._csr(), norms, rows)
+        if self._norms is None:
+            mean = self._total_length / max(self._facts, 1) or 1.0
+            self._norms = (K1 * (1 - B + B * self._lengths.array / mean)).astype(np.float32)
+        return kernels.overlap(hashes, weights, *self._csr(), self._norms, rows)
 
     def shared(self, hashes: Hashes, weights: Weights, rows: Rows) -> Weights:
         """The weight (r,) of the terms that each row shares with the query."""

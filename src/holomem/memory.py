@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +28,8 @@ from holomem.types import Contradiction, Entity, Fact, Filter, Hit, ImportReport
 __all__ = ["Memory"]
 
 CACHE_MB: Final = 256  # semantic vectors kept in memory: 170,000 facts; above, each search reads them from the file
+COUNTED: Final = 256  # retrieved facts whose counters may wait in memory: written at each search they cost half of it
+COUNTED_SECONDS: Final = 10.0  # how long, where recalls are rare
 HEALED: Final = 32  # missing vectors that a search makes up for by itself: a third of a second
 MAX_LIMIT: Final = 1000
 
@@ -70,7 +74,9 @@ class Memory:
         self._half_life_days = half_life_days
         self._lock = threading.RLock()
         self._mended = -1  # the newest change up to which everything is analysed
-        self._uncounted: dict[int, int] = {}  # retrievals that could not be written yet
+        self._uncounted: dict[int, int] = {}  # retrievals that are not written yet
+        self._counted = time.monotonic()  # when they last were written
+        self._healed = -1  # the newest change up to which no search needs to look for missing vectors
         self._reported: set[str] = set()
         self._database = Database(path, read_only=read_only)
         self._store = Store(self._database)
@@ -196,6 +202,7 @@ class Memory:
         Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
         """
         with self._lock:
+            self._flush()
             old = self._store.get(fact_id)
         new = ingest.statement(
             NewFact(old.content if content is None else content, category or "general", tags or "", entities)
@@ -229,6 +236,7 @@ class Memory:
     def feedback(self, fact_id: int, *, helpful: bool) -> Fact:
         """Rate a fact: trust + 0.05 when it helped, - 0.10 when not, within [0, 1]. Raises FactNotFound."""
         with self._lock:
+            self._flush()
             delta = fusion.HELPFUL if helpful else fusion.UNHELPFUL
             self._store.change_trust(fact_id, delta, helpful=helpful)
             return self._store.get(fact_id)
@@ -429,14 +437,23 @@ class Memory:
         with self._lock:
             with self._database.read():
                 self._refresh()
-                hits = find()
-            for hit in hits:
-                self._uncounted[hit.fact.fact_id] = self._uncounted.get(hit.fact.fact_id, 0) + 1
-            self._flush(wait=False)
+                hits = [self._counting(hit) for hit in find()]
+            if len(self._uncounted) >= COUNTED or time.monotonic() - self._counted > COUNTED_SECONDS:
+                self._flush(wait=False)
         return hits
 
+    def _counting(self, hit: H) -> H:
+        """The hit, its fact with the retrievals before this one that are not written yet; this one is counted too."""
+        fact = hit.fact
+        waiting = self._uncounted.get(fact.fact_id, 0)
+        self._uncounted[fact.fact_id] = waiting + 1
+        return replace(hit, fact=replace(fact, retrieval_count=fact.retrieval_count + waiting)) if waiting else hit
+
     def _flush(self, *, wait: bool = True) -> None:
-        """Write the retrieval counters; where the file is locked or read-only they wait for the next time."""
+        """Write the retrieval counters; where the file is locked or read-only they wait for the next time.
+
+        Recalls let them wait for each other: a crash may cost the last `COUNTED` of them, never a fact.
+        """
         if not self._uncounted or self._database.read_only:
             return
         try:
@@ -444,6 +461,7 @@ class Memory:
         except StoreError:
             return
         self._uncounted = {}
+        self._counted = time.monotonic()
 
     def _refresh(self) -> None:
         """Bring the caches in step with the file, inside a read."""
@@ -470,10 +488,16 @@ class Memory:
         """Write a few missing vectors before a search; of many, tell the remedy once."""
         if self._database.read_only:
             return
+        with self._lock:
+            newest = self._store.last_change()
+        if newest == self._healed:
+            return
         missing = self._without_vector()
         if len(missing) > HEALED:
             self._report(f"{len(missing)} facts have no vector of this model; run `holomem backfill`")
-        elif missing:
+        if not 0 < len(missing) <= HEALED:
+            self._healed = newest
+        else:
             with suppress(HolomemError):  # locked, or the model failed, which is reported on its own
                 upkeep.embed_facts(self._store, self._semantics, missing)
 

@@ -13,6 +13,7 @@ terms that no fact holds count in it, or one shared word would look like a full 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
@@ -81,20 +82,16 @@ def search(
     decay = fusion.decay(index.age_days(rows), half_life_days)
     score = relevance * index.trust.array[rows] * decay
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
-    best = [i for i in order if relevance[i] > 0][:limit]
-    facts = store.fetch(index.ids.array[rows[best]].tolist())
-    weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels))
+    best = order[relevance[order] > 0][:limit]
+    ids = index.ids.array[rows[best]].tolist()
+    facts = store.fetch(ids)
+    factors = np.column_stack([score, relevance, decay])[best].tolist()
+    channels = channels[best]
+    weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels)).tolist()
     return [
-        Hit(
-            facts[fact_id],
-            float(score[i]),
-            float(relevance[i]),
-            float(decay[i]),
-            _scores(channels[i]),
-            _scores(weights[i]),
-        )
-        for i in best
-        if (fact_id := int(index.ids.array[rows[i]])) in facts
+        Hit(facts[fact_id], *three, _scores(four), _scores(weighed))
+        for fact_id, three, four, weighed in zip(ids, factors, channels.tolist(), weights, strict=True)
+        if fact_id in facts
     ]
 
 
@@ -107,21 +104,22 @@ def _propose(
     matches of a common word, and leaves nothing out. FTS5 proposes for a word that no fact holds: as the beginning of
     a longer one.
     """
-    proposed: list[int] = []
+    proposed = [np.zeros(0, np.int64)]
     if query.terms:
-        proposed += _top(index.terms.bm25(*index.terms.query(query.terms)), allowed, count, above=0.0)
+        proposed.append(_top(index.terms.bm25(*index.terms.query(query.terms)), allowed, count, above=0.0))
         unknown = [t for t, df in zip(query.terms, index.terms.frequencies(query.terms), strict=True) if df == 0]
-        proposed += _matching(text.match_any(unknown), index, store, allowed, count)
+        proposed.append(_matching(text.match_any(unknown), index, store, allowed, count))
     if cosines is not None:
-        proposed += _top(cosines, allowed, count, above=-1.0)
+        proposed.append(_top(cosines, allowed, count, above=-1.0))
     if query.entities:
         links = store.linked_facts([entity_id for entity_id, _, _ in query.entities])
         held: dict[int, int] = {}
         for fact_id, _ in links:
             held[fact_id] = held.get(fact_id, 0) + 1
         ranked = sorted(held, key=lambda fact_id: -held[fact_id])  # facts that hold most of the names first
-        proposed += [int(row) for row in index.rows(ranked) if allowed[row]][:count]
-    return np.unique(np.array(proposed, np.int64))
+        rows = index.rows(ranked)
+        proposed.append(rows[allowed[rows]][:count])
+    return np.unique(np.concatenate(proposed))
 
 
 def _propose_cascade(
@@ -129,22 +127,23 @@ def _propose_cascade(
 ) -> Rows:
     """SPEC's reference: facts that hold all words by FTS5, and only where there are none the nearest meanings."""
     rows = _matching(text.match_all(query.terms), index, store, allowed, count)
-    if not rows and cosines is not None:
+    if not len(rows) and cosines is not None:
         rows = _top(cosines, allowed, count, above=-1.0)
-    return np.unique(np.array(rows, np.int64))
+    return np.unique(rows)
 
 
-def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> list[int]:
+def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> Rows:
     if not match:
-        return []
+        return np.zeros(0, np.int64)
     rows = (index.row_of.get(fact_id) for fact_id in store.candidates(match))
-    return list(islice((row for row in rows if row is not None and allowed[row]), count))
+    return np.array(list(islice((row for row in rows if row is not None and allowed[row]), count)), np.int64)
 
 
-def _top(scores: Floats, allowed: NDArray[np.bool_], count: int, *, above: float) -> list[int]:
+def _top(scores: Floats, allowed: NDArray[np.bool_], count: int, *, above: float) -> Rows:
     """The allowed rows with the highest scores above a bound; a NaN is none."""
     scores = np.where(allowed & (scores > above), scores, np.float32(np.nan))
-    return [int(row) for row in kernels.top_k(scores, count) if not np.isnan(scores[row])]
+    top = kernels.top_k(scores, count)
+    return top[~np.isnan(scores[top])]
 
 
 def _score(query: Query, index: Index, rows: Rows, cosines: Floats | None) -> NDArray[np.float64]:
@@ -198,5 +197,5 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     return np.asarray(np.maximum(np.clip(coverage, 0, 1), np.minimum(entities, 1)) ** 2)
 
 
-def _scores(row: NDArray[np.float64]) -> Scores:
-    return Scores(*(None if np.isnan(value) else float(value) for value in row))
+def _scores(row: list[float]) -> Scores:
+    return Scores(*(None if math.isnan(value) else value for value in row))

@@ -32,6 +32,7 @@ class Semantics:
         self._lock = threading.Lock()
         self._failure: str | None = None
         self._warned = False
+        self._sound = False  # it has embedded, so that `problem`, which looks at files, need not be asked each time
         self._calibration: Calibration | None = None
         self._model_id: int | None = None
 
@@ -61,14 +62,17 @@ class Semantics:
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Floats | None:
         """Unit vectors (n, dim) of the texts; None when the channel is off or the model fails."""
-        if not self.works() or self._embedder is None:
+        if self._embedder is None or not (self._sound or self.works()):
             return None
         try:
-            return self._embedder.embed(texts, query=query)
+            vectors = self._embedder.embed(texts, query=query)
         except ModelError as error:
+            self._sound = False
             self._failure = str(error)
             self.works()
             return None
+        self._sound = True
+        return vectors
 
     def embed_query(self, text: str) -> Floats | None:
         """The calibrated vector (dim,) of a question, to be compared by `Meanings.cosines`; None when it has none."""
@@ -120,6 +124,7 @@ class Semantics:
 
     def unload(self) -> None:
         """Give the model's memory back; the next embedding loads it again."""
+        self._sound = False
         if self._embedder is not None:
             self._embedder.unload()
 

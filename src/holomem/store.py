@@ -143,12 +143,13 @@ class Store:
             connection.execute("UPDATE facts SET terms = ? WHERE fact_id = ?", (terms, fact_id))
 
     def set_labels(self, fact_id: int, *, category: str | None, tags: str | None) -> None:
-        """Replace category and tags where they are given."""
+        """Replace category and tags where they are given; naming `tags` at all would rewrite the text index."""
+        given = {name: value for name, value in (("category", category), ("tags", tags)) if value is not None}
+        assignments = ", ".join(f"{name} = ?" for name in given)
         with self.database.write() as connection:
             connection.execute(
-                "UPDATE facts SET category = coalesce(?, category), tags = coalesce(?, tags),"
-                " updated_at = CURRENT_TIMESTAMP WHERE fact_id = ?",
-                (category, tags, fact_id),
+                f"UPDATE facts SET {assignments}, updated_at = CURRENT_TIMESTAMP WHERE fact_id = ?",
+                (*given.values(), fact_id),
             )
 
     def set_record(self, fact_id: int, **columns: str | float | int) -> None:

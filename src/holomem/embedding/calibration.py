@@ -73,10 +73,11 @@ class Calibration:
     def cosines(self, dots: Vectors, query: Vectors, norms: Vectors) -> Vectors:
         """cos^ (n,) in [-1, 1] from dots = rows @ query, query = self.query(...) and norms = passage_norms(rows).
 
-        NaN where the row or the query is not finite.
+        NaN where the row or the query is not finite, -1 for a row of zeros: it has no meaning, so it scores 0.
         """
         offset = SHRINK * float(query.astype(np.float64) @ self.mean_passage)
-        return np.asarray(np.clip((dots - np.float32(offset)) / norms, -1.0, 1.0), np.float32)
+        cosines = np.clip((dots - np.float32(offset)) / norms, -1.0, 1.0)
+        return np.asarray(np.where(np.isinf(norms), -1.0, cosines), np.float32)
 
     def score(self, cosines: Vectors) -> Vectors:
         """What each cos^ is worth, in [0, 1]; NaN stays NaN.
