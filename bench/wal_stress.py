@@ -46,7 +46,9 @@ def main():
     path = folder / "stress.db"
     started = time.monotonic()
     workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, path, f"w{n}", str(options.seconds)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, path, f"w{n}", str(options.seconds)], stdout=subprocess.PIPE, text=True
+        )
         for n in range(options.processes)
     ]
     outputs = [worker.communicate()[0].splitlines() for worker in workers]

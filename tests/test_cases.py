@@ -261,7 +261,14 @@ def test_mig_04_vectors_of_another_model_are_not_compared(path):
 def test_ent_01_names_with_percent_and_underscore_are_names(memory):
     memory.add("first", entities=["testXentity", "SomeOrg"])
     memory.add("second", entities=["test_entity", "100%", "betaYuser", "C_API"])
-    assert {e.name for e in memory.entities()} == {"testXentity", "SomeOrg", "test_entity", "100%", "betaYuser", "C_API"}
+    assert {e.name for e in memory.entities()} == {
+        "testXentity",
+        "SomeOrg",
+        "test_entity",
+        "100%",
+        "betaYuser",
+        "C_API",
+    }
     assert [h.fact.content for h in memory.probe("test_entity")] == ["second"]
 
 
@@ -291,7 +298,10 @@ def source(tmp_path):
         memory.feedback(3, helpful=True)
         memory.feedback(4, helpful=False)
         memory.search("Факт 7")
-        raw(tmp_path / "source.db", "UPDATE entities SET aliases = 'Turicum', entity_type = 'place' WHERE name = 'Zürich'")
+        raw(
+            tmp_path / "source.db",
+            "UPDATE entities SET aliases = 'Turicum', entity_type = 'place' WHERE name = 'Zürich'",
+        )
         raw(tmp_path / "source.db", "UPDATE facts SET created_at = '2020-05-03 10:00:00' WHERE fact_id = 5")
         memory.search("Zürich")
         yield memory

@@ -119,7 +119,9 @@ def test_a_text_that_is_no_unicode_in_one_row_spoils_only_that_row(path):
     with Memory(path, embedder=None) as memory:
         memory.add_many([NewFact("alpha beta"), NewFact("gamma delta")])
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE facts SET content = CAST(X'616c706861ff' AS TEXT), created_at = 'never' WHERE fact_id = 1")
+    connection.execute(
+        "UPDATE facts SET content = CAST(X'616c706861ff' AS TEXT), created_at = 'never' WHERE fact_id = 1"
+    )
     connection.execute("UPDATE facts SET trust_score = 'high', category = NULL, tags = NULL WHERE fact_id = 2")
     connection.commit()
     connection.close()

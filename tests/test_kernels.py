@@ -86,7 +86,9 @@ def test_dot_equals_the_reference(table, n, d, odd):
     assert np.isnan(from_blobs[-1]) == (d > 0)
 
 
-@given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, np.nan, np.inf, -np.inf, 1e-42]), max_size=200), st.integers(0, 210))
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, np.nan, np.inf, -np.inf, 1e-42]), max_size=200), st.integers(0, 210)
+)
 @settings(max_examples=200, deadline=None)
 def test_top_k_is_stable_with_nan_last(scores, k):
     scores = np.array(scores, np.float32)
@@ -102,7 +104,9 @@ def test_jaccard_and_overlap_equal_the_reference(table, n, m):
     weights, norms = np.abs(floats(4, len(query))), np.abs(floats(5, n))
     chosen = np.random.default_rng(6).integers(0, n, 30) if n else np.zeros(0, np.int64)
     for rows in (None, chosen):
-        assert np.array_equal(table.jaccard(query, offsets, hashes, rows), REFERENCE.jaccard(query, offsets, hashes, rows))
+        assert np.array_equal(
+            table.jaccard(query, offsets, hashes, rows), REFERENCE.jaccard(query, offsets, hashes, rows)
+        )
         arguments = (query, weights, offsets, hashes, counts, norms, rows)
         assert np.allclose(table.overlap(*arguments), REFERENCE.overlap(*arguments), rtol=1e-6)
 

@@ -78,12 +78,17 @@ _DETERMINERS = frozenset(
 )
 _GERMAN_NOUN = re.compile(
     r"(?:ung|ungen|heit|keit|keiten|schaft|ion|ionen|tät|nis|tum|ling|chen|lein|"
-    + "|".join(GERMAN_NOUNS) + r")(?:e|en|n|er|ern|es|s)?$"
+    + "|".join(GERMAN_NOUNS)
+    + r")(?:e|en|n|er|ern|es|s)?$"
 )
 _RUSSIAN_ADJECTIVE = re.compile(r"..(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ых|их|ыми|ими|ую|юю)$")
 _RUSSIAN_COMMON = frozenset(stem(normalise(word)) for word in COMMON_RU)
-_RUSSIAN_START = re.compile(r"(?:ться|тся|ать|ить|еть|ять|ую|юю|ого|его|ому|ему|ыми|ыми|ыйся|ение|ения|ению|ость|ости|ация|ации)$")
-_ENGLISH_START = re.compile(r"(?:[a-z]{3}ing|[a-z]{2}ly|[a-z]{3}ed|[a-z]{3}ments?|[a-z]{3}tions?|[a-z]{3}ness|n't|'(?:s|re|ll|ve|d|m))$")
+_RUSSIAN_START = re.compile(
+    r"(?:ться|тся|ать|ить|еть|ять|ую|юю|ого|его|ому|ему|ыми|ыми|ыйся|ение|ения|ению|ость|ости|ация|ации)$"
+)
+_ENGLISH_START = re.compile(
+    r"(?:[a-z]{3}ing|[a-z]{2}ly|[a-z]{3}ed|[a-z]{3}ments?|[a-z]{3}tions?|[a-z]{3}ness|n't|'(?:s|re|ll|ve|d|m))$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,9 @@ def extract(text: str, is_common: Callable[[str], bool] | None = None) -> list[s
     for span in _spans(text[:MAX_TEXT_CHARS], is_common):
         name_key = key(span.name)
         if name_key and (name_key not in spans or spans[name_key].rank < span.rank):
-            spans[name_key] = span if name_key not in spans else _Span(span.name, spans[name_key].start, span.end, span.rank)
+            spans[name_key] = (
+                span if name_key not in spans else _Span(span.name, spans[name_key].start, span.end, span.rank)
+            )
     kept = sorted(spans.values(), key=lambda span: (-span.rank, span.start))[:MAX_NAMES]
     return [span.name for span in sorted(kept, key=lambda span: span.start)]
 
@@ -182,7 +189,9 @@ def _is_quoted_name(name: str, *, code: bool) -> bool:
         return len(words) == 1 and len(name) > 2 and re.fullmatch(r"[\w.+#@-]+", name) is not None
     if len(words) == 1 and (normalise(name) in STOPWORDS or name.lower() in COMMON):
         return False
-    return not (len(words) > 2 and name.islower()) and not (len(words) > 4 and sum(word.islower() for word in words) > 2)
+    return not (len(words) > 2 and name.islower()) and not (
+        len(words) > 4 and sum(word.islower() for word in words) > 2
+    )
 
 
 def _cjk(text: str, token: _Token) -> Iterator[_Span]:
@@ -190,7 +199,7 @@ def _cjk(text: str, token: _Token) -> Iterator[_Span]:
     if re.search("[\u3041-\u309f]", text):
         yield from _japanese(text, token)
     else:
-        yield from _chinese(text, token)
+        yield from _chinese(token)
 
 
 _JAPANESE_PIECE = re.compile(f"[{HAN}\u30a1-\u30fa\u30fc-\u30ff·・＝=\\d]+")
@@ -215,7 +224,7 @@ _CHINESE_FRAME = re.compile("(位于|的|是|在|和|与|與|(?<![因仍])为|�
 _CHINESE_CUT = re.compile("|".join(sorted(HAN_CUTS, key=len, reverse=True)))
 
 
-def _chinese(text: str, token: _Token) -> Iterator[_Span]:
+def _chinese(token: _Token) -> Iterator[_Span]:
     """Foreign names with a dot, what stands in "X 的 ..." or "... 是 Y", and short pieces that begin with a surname."""
     pieces = _CHINESE_FRAME.split(token.text)
     if not pieces[0]:  # 的黎波里: no cut at the start
@@ -230,9 +239,13 @@ def _chinese(text: str, token: _Token) -> Iterator[_Span]:
         name = piece.strip("·・=")
         cut = _CHINESE_CUT.search(name)
         person = cut is not None and cut.start() in (2, 3) and name[0] in SURNAMES  # 赵凯 不
-        framed = (after in ("的", "是", "和", "与", "與", "位于") and not before) or (before in ("是", "为", "為", "位于") and not after)
+        framed = (after in ("的", "是", "和", "与", "與", "位于") and not before) or (
+            before in ("是", "为", "為", "位于") and not after
+        )
         framed = framed or ("在" in (before, after) and not (before and after) and len(name) <= 4)
-        if 2 <= len(name) <= 24 and ("·" in name or (framed and not _CHINESE_CUT.match(name) and not person and name not in CHINESE_COMMON)):
+        if 2 <= len(name) <= 24 and (
+            "·" in name or (framed and not _CHINESE_CUT.match(name) and not person and name not in CHINESE_COMMON)
+        ):
             if not (before == "的" and after == "是"):  # the property in "X 的 首都 是 Y"
                 yield _Span(name, start, at, 2 if "·" in name else 1)
             continue
@@ -271,8 +284,10 @@ def _stop_words(words: list[_Token]) -> frozenset[str]:
 def _capital(token: _Token) -> bool:
     if token.kind == "initials":
         return token.text[0].isupper()
-    return token.kind == "word" and (token.text[0].isupper() or (token.text[0] == "." and token.text[1:2].isupper())) and (
-        token.text not in ("I", "I'm", "I’m", "I'd", "I've", "I'll", "I’ve", "I’d", "I’ll", "Я")
+    return (
+        token.kind == "word"
+        and (token.text[0].isupper() or (token.text[0] == "." and token.text[1:2].isupper()))
+        and (token.text not in ("I", "I'm", "I’m", "I'd", "I've", "I'll", "I’ve", "I’d", "I’ll", "Я"))
     )
 
 
@@ -368,7 +383,7 @@ def _names(
 def _leads(word: str, first: bool, stops: frozenset[str], is_common: Callable[[str], bool] | None) -> bool:
     """Whether the first word of a run is no part of the name."""
     lower = word.lower()
-    if _GERMAN <= stops and lower not in ("frau", "herr") and _GERMAN_NOUN.search(lower):
+    if stops >= _GERMAN and lower not in ("frau", "herr") and _GERMAN_NOUN.search(lower):
         return True
     if lower in NO_NAMES or (word.isupper() and lower in GENERIC) or _is_function_word(word, stops):
         return True
@@ -400,16 +415,31 @@ def _single(
     if name.isupper() or (name[-1] == "s" and name[:-1].isupper()):
         return "" if lower.removesuffix("s") in GENERIC or lower in GENERIC else name, 1
     head, hyphen, tail = name.rpartition("-")
-    if hyphen and tail in ("aware", "based", "compatible", "free", "friendly", "like", "only", "ready", "side", "style"):
+    if hyphen and tail in (
+        "aware",
+        "based",
+        "compatible",
+        "free",
+        "friendly",
+        "like",
+        "only",
+        "ready",
+        "side",
+        "style",
+    ):
         name = head
     at = tokens.index(token, i)
-    if _GERMAN <= stops and (_previous(tokens, at) in _DETERMINERS or _GERMAN_NOUN.search(lower)):
+    if stops >= _GERMAN and (_previous(tokens, at) in _DETERMINERS or _GERMAN_NOUN.search(lower)):
         return "", 0
     if _RUSSIAN_ADJECTIVE.search(lower) and at + 2 < len(tokens) and tokens[at + 1].text == " ":
         following = tokens[at + 2]
         if following.kind == "word" and following.text.islower() and following.text not in stops:
             return "" if first else f"{name} {following.text}", 2  # Национальный реестр
-    if first and lower.endswith("ing") and "".join(token.text for token in tokens[at + 1 : at + 3]).rstrip().endswith("s"):
+    if (
+        first
+        and lower.endswith("ing")
+        and "".join(token.text for token in tokens[at + 1 : at + 3]).rstrip().endswith("s")
+    ):
         return name, 2  # "Syncthing shares ..." has a verb, "Building windrose" has not
     return "" if first and _is_common(name, stops, is_common) else name, 2
 

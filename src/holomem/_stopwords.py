@@ -49,7 +49,5 @@ di dove e è ed era fu gli ha ho i il in io la le lei li lo loro lui ma mi mia m
 perché più quale quando quella quello questa questo se si sono su sua sui sul sulla suo tra tu un una uno vi voi
 """
 
-STOPWORDS = frozenset(
-    word.replace("ё", "е") for words in (EN, RU, DE, ES, FR, PT, IT) for word in words.split()
-)
+STOPWORDS = frozenset(word.replace("ё", "е") for words in (EN, RU, DE, ES, FR, PT, IT) for word in words.split())
 """Case-folded, with accents, yo written as ye."""

@@ -125,7 +125,7 @@ def key(token: str, role: str, width: int = WIDTH) -> NDArray[np.float32]:
 
     This is the layout of the keys of `kernels.hrr_similarity`; a weighted sum of keys is a key too.
     """
-    phasors = _phasors()[_turns(token, width) + _turns(role, width)].T.ravel()
+    phasors = np.ascontiguousarray(_phasors()[_turns(token, width) + _turns(role, width)].T).reshape(-1)
     phasors.setflags(write=False)
     return phasors
 

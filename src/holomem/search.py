@@ -89,8 +89,10 @@ def search(
     channels = channels[best]
     weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels)).tolist()
     return [
-        Hit(facts[fact_id], *three, _scores(four), _scores(weighed))
-        for fact_id, three, four, weighed in zip(ids, factors, channels.tolist(), weights, strict=True)
+        Hit(facts[fact_id], score, relevance, decay, _scores(shares), _scores(weighed))
+        for fact_id, (score, relevance, decay), shares, weighed in zip(
+            ids, factors, channels.tolist(), weights, strict=True
+        )
         if fact_id in facts
     ]
 

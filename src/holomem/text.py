@@ -19,7 +19,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 
 import Stemmer
 
@@ -68,7 +68,8 @@ _TOKEN = re.compile(
 _PART = re.compile(rf"(?:(?!_){WORD})+(?:'(?:(?!_){WORD})+)*(?:\+\+)?")
 _SEGMENT = re.compile(r"[^@/\\:?&=,;#]+")
 _UNSPACED_MARKS = (
-    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u17dd\u3099\u309a"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u17dd\u3099\u309a"
 )
 _MARKED = re.compile(f"[{_UNSPACED_MARKS}]")
 _UNIT = re.compile(f".[{_UNSPACED_MARKS}]*")
@@ -229,7 +230,11 @@ def _identifier(token: str, *, humps: bool) -> list[tuple[str, bool]]:
 @lru_cache(maxsize=65536)
 def _terms(token: str, humps: bool) -> tuple[tuple[str, bool], ...]:
     """(term, is a stop word) for every term of one token; `humps`: also of its camelCase parts."""
-    if token.isalpha() or (token.count("'") == 1 and token.replace("'", "").isalpha()) or (_PART.fullmatch(token) and not token.endswith("+")):
+    if (
+        token.isalpha()
+        or (token.count("'") == 1 and token.replace("'", "").isalpha())
+        or (_PART.fullmatch(token) and not token.endswith("+"))
+    ):
         found = _word(token, humps=humps)
     elif re.match(rf"[{_EMOJI}]", token):
         found = [(token, False)]
@@ -240,7 +245,7 @@ def _terms(token: str, humps: bool) -> tuple[tuple[str, bool], ...]:
 
 def _bigrams(run: str) -> Iterable[str]:
     units = _UNIT.findall(run) if _MARKED.search(run) else run
-    return [run] if len(units) == 1 else [a + b for a, b in zip(units, units[1:], strict=False)]
+    return [run] if len(units) == 1 else [a + b for a, b in pairwise(units)]
 
 
 def _analyze(text: str, *, humps: bool) -> list[str]:
