@@ -47,7 +47,7 @@ from holomem.embedding import OnnxEmbedder
 
 SHARED: Final = Path(__file__).resolve().parents[2] / "shared"
 METRICS: Final = ("recall@10", "mrr@10", "recall@5", "ndcg@10")
-MEAN_OF: Final = (  # the 13 tasks of shared/notes/fusion.md
+MEAN_OF: Final = (  # the 13 retrieval tasks
     "locomo", "prefeval", "xquad_en", "xquad_ru", "xquad_zh", "xquad_mixed", "tatoeba", "tldr", "nl2bash",
     "entities_en", "entities_ru", "entities_zh", "entities_ja",
 )  # fmt: skip
@@ -55,7 +55,7 @@ TASKS: Final = (*MEAN_OF, "agentmem", "contradictions")
 WITH_LISTS: Final = ("entities_en", "entities_ru", "entities_zh", "entities_ja", "agentmem")
 ENTITY_QUERIES: Final = "queries_entity.jsonl"
 ABSENT: Final = ("queries_absent.jsonl", "queries_adversarial.jsonl")
-FLOORS: Final = (0.05, 0.08)  # of relevance, suggested by the notes
+FLOORS: Final = (0.05, 0.08)  # of relevance
 ADDED: Final = 500  # facts in one add_many
 
 Json = dict[str, Any]

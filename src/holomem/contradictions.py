@@ -23,7 +23,7 @@ from holomem.types import Contradiction, Fact, Filter
 
 __all__ = ["contradictions"]
 
-NEIGHBOURS: Final = 8  # of a fact within an entity of many facts (notes: keeps the pairs and bounds the cost)
+NEIGHBOURS: Final = 8  # of a fact within an entity of many facts (measured: keeps the pairs and bounds the cost)
 HUB: Final = 40  # facts of an entity up to which all pairs are looked at
 SLOT: Final = 4  # words that a value may have
 

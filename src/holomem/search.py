@@ -32,8 +32,8 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Candidates = Literal["union", "cascade"]
 
-TRIGRAMS: Final = 0.3  # their weight beside the stems (notes: as a replacement they lose)
-PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (notes)
+TRIGRAMS: Final = 0.3  # their weight beside the stems (measured: as a replacement they lose)
+PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (measured)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 COMPANIONS: Final = 20  # the second hop of `related` follows the strongest ones
-COMPANION_NOISE: Final = 4.5  # deviations that a fact must share with the companions (notes)
+COMPANION_NOISE: Final = 4.5  # deviations that a fact must share with the companions (measured)
 
 
 def probe(
@@ -161,16 +161,16 @@ def _hits(
     limit: int,
     half_life_days: float,
 ) -> list[StructuralHit]:
-    decay = fusion.decay(index.age_days(rows), half_life_days)
-    score = presence * index.trust.array[rows] * decay
-    ids = index.ids.array[rows]
-    order = np.lexsort((ids, -score))
-    best = [int(i) for i in order if member[i]][:limit]
-    facts = store.fetch(ids[best].tolist())
+    members = np.flatnonzero(member)
+    decay = fusion.decay(index.age_days(rows[members]), half_life_days)
+    score = presence[members] * index.trust.array[rows[members]] * decay
+    ids = index.ids.array[rows[members]]
+    order = np.lexsort((ids, -score))[:limit]
+    best = members[order]
+    facts = store.fetch(ids[order].tolist())
+    factors = (score[order], presence[best], similarity[best], decay[order], linked[best])
     return [
-        StructuralHit(
-            facts[fact_id], float(score[i]), float(presence[i]), float(similarity[i]), float(decay[i]), bool(linked[i])
-        )
-        for i in best
-        if (fact_id := int(ids[i])) in facts
+        StructuralHit(facts[fact_id], *values)
+        for fact_id, *values in zip(ids[order].tolist(), *(array.tolist() for array in factors), strict=True)
+        if fact_id in facts
     ]

@@ -62,12 +62,9 @@ class Phases:
         unread = np.flatnonzero(self._state.array[rows] == 0)
         for start in range(0, len(unread), _CHUNK):
             part = unread[start : start + _CHUNK]
-            blobs = self._store.phases(ids[part].tolist())
-            phases = np.full((len(part), self.width), np.nan)
-            for place, fact_id in enumerate(ids[part].tolist()):
-                decoded = hrr.decode(blobs.get(fact_id), self.width)
-                if decoded is not None:
-                    phases[place] = decoded
+            wanted = ids[part].tolist()
+            blobs = self._store.phases(wanted)
+            phases = hrr.decode_many([blobs.get(fact_id) for fact_id in wanted], self.width)
             self._pairs.array[rows[part]] = kernels.pairs(phases)
             self._state.array[rows[part]] = np.where(np.isnan(phases[:, 0]), -1, 1)
 
