@@ -6,9 +6,9 @@
                                                              whose sqlite3 loads extensions)
 
 The question's vector is given and nothing is embedded: a model's time is the model's. Each figure is from a fresh
-process on one thread. CPU ms are the process's own, wall ms wait for others and for the disk too; on a busy machine read
-the ratios to the floor. Built stores are kept in `--cache`; `--rebuild` makes them again, which is needed after a change
-of the file's format.
+process on one thread. CPU ms are the process's own, wall ms wait for others and for the disk too; where others use the
+memory's bandwidth, read the ratios to the floor. Built stores are kept in `--cache`; `--rebuild` makes them again, which
+is needed after a change of the file's format.
 
     floor         NumPy: matrix of the vectors @ vector, argpartition: no text, no filter, nothing stored
     sqlite-vec    with FTS5, merged by reciprocal ranks, synchronous FULL

@@ -65,7 +65,8 @@ class Lexicon:
         self._frequencies: NDArray[np.int64] = np.zeros(0, np.int64)
         self._facts = 0
         self._total_length = 0.0
-        self._norms: Weights | None = None  # of `bm25`, until a row comes or goes
+        self._norms: Weights | None = None  # of `bm25`
+        self._masses: Weights | None = None  # of `mass`, NaN where it was not asked for
 
     def extend(self, texts: Sequence[str]) -> None:
         """Append one row for each text of space-separated terms."""
@@ -78,7 +79,7 @@ class Lexicon:
         self._lengths.extend(lengths)
         self._facts += len(texts)
         self._total_length += float(lengths.sum())
-        self._norms = None
+        self._forget()
         self._count(*np.unique(hashes, return_counts=True))
 
     def drop(self, row: int) -> None:
@@ -86,7 +87,7 @@ class Lexicon:
         start, end = self._offsets.array[row : row + 2]
         self._facts -= 1
         self._total_length -= float(self._lengths.array[row])
-        self._norms = None
+        self._forget()
         self._frequencies[np.searchsorted(self._vocabulary, self._hashes.array[start:end])] -= 1
 
     def query(self, terms: Sequence[str]) -> tuple[Hashes, Weights]:
@@ -126,6 +127,14 @@ class Lexicon:
 
     def mass(self, rows: Rows) -> Weights:
         """The sum (r,) of the idf of each row's own distinct terms."""
+        if self._masses is None:
+            self._masses = np.full(len(self._lengths), np.nan, np.float32)
+        unknown = rows[np.isnan(self._masses[rows])]
+        if len(unknown):
+            self._masses[unknown] = self._mass(unknown)
+        return np.asarray(self._masses[rows])
+
+    def _mass(self, rows: Rows) -> Weights:
         starts, ends = self._offsets.array[rows], self._offsets.array[rows + 1]
         sizes = ends - starts
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -156,6 +165,10 @@ class Lexicon:
             known = self._vocabulary[place] == hashes
             df[known] = self._frequencies[place[known]]
         return df
+
+    def _forget(self) -> None:
+        """Let go of what was computed from the statistics: a row comes or goes."""
+        self._norms = self._masses = None
 
     def _csr(self) -> tuple[Rows, Hashes, NDArray[np.uint8]]:
         return self._offsets.array, self._hashes.array, self._counts.array
