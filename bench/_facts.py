@@ -1,4 +1,4 @@
-"""Invented facts in any number, the same on every machine: 12 words, of which 1 or 2 are "First Last" names, a number,
+"""Invented facts in any number, the same on every machine: a number, 12 words of which 1 or 2 are "First Last" names,
 and a random unit vector.
 
 Words follow Zipf's law over 20,000. A question is four rarer words of a stored fact, with a vector near that of the
@@ -16,7 +16,7 @@ DIM = 384
 WORDS = 20_000
 COMMON = 50  # words of lower rank stay out of questions
 EXTRA = 400  # facts beyond the stored ones, to be added one by one
-QUESTIONS = 200
+QUESTIONS = 400
 _CONSONANTS, _VOWELS = "bdfghklmnprstvz", "aeiou"
 
 
@@ -48,12 +48,13 @@ def make(cache: Path, size: int) -> None:
     chances = 1 / np.arange(1, WORDS + 1)
     ranks = random.choice(WORDS, (size + EXTRA, 12), p=chances / chances.sum())
     names = [f"{a} {b}".title() for a, b in _pairs(random, vocabulary, max(50, size // 5))]
-    facts = []
+    facts, held = [], []
     for row in ranks:
         words = [vocabulary[rank] for rank in row]
-        for place, name in zip(random.integers(1, 12, 2), random.choice(names, random.integers(1, 3)), strict=False):
-            words[place] = str(name)
-        facts.append(f"{' '.join(words)} {len(facts)}")  # the number makes each one different
+        for place in (random.integers(1, 5), random.integers(7, 12))[: random.integers(1, 3)]:  # never side by side
+            words[place] = names[random.integers(len(names))]
+            held.append(words[place])
+        facts.append(f"{len(facts)} {' '.join(words)}")  # the number makes each one different
     vectors = random.standard_normal((size + EXTRA, DIM), np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     asked = random.integers(0, size, QUESTIONS)
@@ -64,8 +65,7 @@ def make(cache: Path, size: int) -> None:
     np.save(folder / "vectors.npy", vectors[:size])
     (folder / "facts.txt").write_text("\n".join(facts[:size]), encoding="utf-8")
     (folder / "questions.f32").write_bytes(np.vstack([near, vectors[size:]]).astype("<f4").tobytes())
-    held = [name for name in names if any(name in fact for fact in facts[: min(size, 2000)])][:QUESTIONS]
-    questions = {"texts": texts, "names": held, "added": facts[size:]}
+    questions = {"texts": texts, "names": list(dict.fromkeys(held[:size]))[:QUESTIONS], "added": facts[size:]}
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
 
 

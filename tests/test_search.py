@@ -165,3 +165,18 @@ def test_vectors_read_from_the_file_at_each_search_give_the_same_hits(path, embe
 def test_a_bad_argument_is_named(memory, options, named):
     with pytest.raises((ValueError, TypeError), match=named):
         memory.search("x", **options)
+
+
+def test_the_rounded_scan_is_near_the_exact_one_and_hits_carry_the_exact_one(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        memory.add_many(
+            [NewFact(f"{word} number {i} in rack {i % 7}") for i in range(100) for word in ("switch", "hub")]
+        )
+        memory.search("hub in rack 3")
+        meanings, row_of = memory._index.meanings, memory._index.row_of
+        query = memory._semantics.embed_query("hub in rack 3")
+        exact = meanings.cosines(query, row_of)
+        assert abs(meanings.nearly(query, row_of) - exact).max() < 0.02  # 64 wide; 0.005 at 384
+        for hit in memory.search("hub in rack 3"):
+            cosine = exact[row_of[hit.fact.fact_id]]
+            assert hit.channels.semantic == pytest.approx(float(meanings.calibration.score(cosine)), abs=1e-6)

@@ -4,6 +4,13 @@ A word that is missing here costs one entity too many, a name that is here costs
 (in its middle the capital is believed). `COMMON_RU` is compared by stem.
 """
 
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from holomem.text import normalise, stem
+
 COMMON = frozenset(
     """
     ability homelab lab router access account accounts action actions add added adding address admin agent agents agreed alert alerts allow almost along
@@ -42,6 +49,13 @@ COMMON = frozenset(
     usage use used user users uses using usually vacation value values version versions via video wait wake wants warning
     warnings watch way we web website week weekly weekend weeks welcome well went whatever whenever whether whole wife wiki window
     within without work workflow working works write wrong year yearly years yes yesterday yet zone
+    wow yeah yep nope oh ah aww haha hey congrats cool nice sounds glad absolutely definitely totally exactly seriously sorry
+    here hopefully luckily animals pharmacy costume clone override initialize display emit print filter upload download encode decode
+    convert compress extract archive compile execute launch lock unlock mount unmount merge commit push pull fetch sort split scan
+    parse format generate specify compare count copy edit limit parse resize rename retry restore revert roll rotate skip suspend
+    resume terminate toggle trace uninstall validate verify watch wipe interactively recursively apply attach detach authenticate
+    define describe determine dump dry extract force forward ignore import indicate inspect kill manage modify output perform
+    prevent process quit reboot reload remotely render reverse
     afterwards accordingly additionally aged ago apparently approximately around aside beautiful because began born bought calling certain
     chose considering consequently died during eight eleven english feel five formerly founded four furthermore given going headquartered
     hopefully including its located leader married moreover named nine originally played possibly prior regarding released seven
@@ -66,6 +80,7 @@ COMMON_RU = """
     отвечать писать использовать запускать проверять помнить напомнить купить сделать нужно надо можно нельзя хочу хочет любит нравится
     предпочитает работает живёт делает сказал сказала просил просила решили решил договорились обычно всегда никогда иногда часто редко
     сегодня завтра вчера теперь раньше позже потом затем страховка дамп джоба анализ пул датчик аккумулятор ортодонт стоматолог загранпаспорт паспорт пересдача отца отцу отцом мама документы
+    галерея строительство сметана торт пирожное линия глава паразит одна одной одного одним вариант родина
     сначала после перед когда пока если хотя поэтому потому кроме вместо
     включая например кстати пожалуйста спасибо привет да нет ладно новый новая новое старый старая первый второй третий последний
     все всё каждый каждая каждую любой другой другая один два три четыре пять десять борщ рецепт отпуск праздник день рождения
@@ -90,14 +105,14 @@ NO_NAMES = frozenset(
     январь января январе февраль февраля феврале март марта марте апрель апреля апреле май мая мае июнь июня июне июль июля июле
     август августа августе сентябрь сентября сентябре октябрь октября октябре ноябрь ноября ноябре декабрь декабря декабре
     понедельник вторник среда среду четверг пятница пятницу суббота субботу воскресенье christmas easter
-    mbit gbit kbit gib mib tib kib kwh kw mhz ghz вт квт гц кб мб гб тб мбит гбит euro euros dollar dollars рублей руб
+    inc ltd llc gmbh corp limited ag plc mbit gbit kbit gib mib tib kib kwh kw mhz ghz вт квт гц кб мб гб тб мбит гбит euro euros dollar dollars рублей руб
     """.split()
 )
 
 TITLES = frozenset("dr mr mrs ms prof sr sra mme mlle dipl ing д-р проф г-н г-жа".split())
 
 CONNECTORS = frozenset(
-    "of the de da di do dos das du del della dei der den des van von vom zu zur bin ibn al el la las los le les y e ter ten af av und".split()
+    "of the de da di do dos das du del della dei der den des van von vom zu zur bin ibn al el la las los le les ter ten af av".split()
 )
 """Small words inside a name; only between two capitalised words."""
 
@@ -153,7 +168,7 @@ GERMAN_NOUNS = tuple(
     tier pflanze wetter regen sonne wind licht strom gas heizung wärme kälte arbeit beruf firma büro projekt aufgabe teil
     stück anzahl menge größe farbe form art weise seite ende anfang mitte stand lage fall rolle regel recht pflicht zeit morgen abend
     nacht mittag ende ersten grad prozent meter kilo gramm liter stelle abteil gruppe team chef chefin inhaber inhaberin nachbar
-    kurs daten artikel job thermostat kontakt kalender stick port adapter dose lampe messer sensor schalter steckdose stube zeit geld
+    gründer gouverneur eigentümer vorsitzende autor lehrbuch kurs daten artikel job thermostat kontakt kalender stick port adapter dose lampe messer sensor schalter steckdose stube zeit geld
     """.split()
 )
 """German nouns, also as the end of a compound; all nouns have capitals there."""
@@ -165,3 +180,42 @@ JAPANESE_COMMON = frozenset(
 CHINESE_COMMON = frozenset(
     "路径 文档 内部 时间 地址 问题 接口 目标 原因 结果 情况 方法 目前 现在 今天 明天 昨天 后来 用户 项目 公司 机器 主要难点".split()
 )
+
+_RUSSIAN_COMMON = frozenset(stem(normalise(word)) for word in COMMON_RU)
+_RUSSIAN_START = re.compile(
+    r"(?:ться|тся|ать|ить|еть|ять|ую|юю|ого|его|ому|ему|ыми|ыми|ыйся|ение|ения|ению|ость|ости|ация|ации|щ(?:ая|ий|ее|ие|ую|их|им|ими|его|ей)(?:ся)?)$"
+)
+_ENGLISH_START = re.compile(
+    r"(?:[a-z]{3}ing|[a-z]{2}ly|[a-z]{3}ed|[a-z]{3}ments?|[a-z]{3}tions?|[a-z]{3}ness|n't|'(?:s|re|ll|ve|d|m))$"
+)
+
+
+def is_function_word(word: str, stops: frozenset[str]) -> bool:
+    return word.lower().replace("ё", "е").replace("’", "'") in stops and not (len(word) > 1 and word.isupper())
+
+
+def is_ordinary(word: str, stops: frozenset[str], is_common: Callable[[str], bool] | None) -> bool:
+    """Whether a capitalised word is an ordinary one, as far as lists, endings and the caller can tell."""
+    lower = word.lower().replace("’", "'")
+    if lower in COMMON or lower.partition("-")[0] in COMMON | stops or is_function_word(word, stops):
+        return True
+    folded = normalise(word)
+    if "\u0400" <= folded[0] < "\u0530":
+        if stem(folded) in _RUSSIAN_COMMON or _RUSSIAN_START.search(folded):
+            return True
+    elif word.isascii() and _ENGLISH_START.search(lower):
+        return True
+    return is_common is not None and is_common(lower)
+
+
+def is_identifier(word: str) -> bool:
+    """pve-01, PLAT-15800, snake_case, GitHub, C++: a name whatever its case and place."""
+    if word.endswith(("++", "#")):
+        return word[0].isalpha()
+    if "_" in word:
+        return any(map(str.isalpha, word)) and word.isascii()
+    if not word.isascii():
+        return False
+    if any(map(str.isdigit, word)):
+        return word[0].isalpha() and (len(word) > 3 or word[0].isupper()) and not re.fullmatch(r"[a-z]\d+", word)
+    return re.search(r"[a-z][A-Z]", word) is not None and len(word) > 3

@@ -6,16 +6,15 @@ known already. Serves `entities` alone.
 
 from __future__ import annotations
 
+import itertools
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice, takewhile
 
 from holomem._commonwords import (
     CHINESE_COMMON,
     COMMON,
-    COMMON_RU,
     CONNECTORS,
     GENERIC,
     GERMAN_NOUNS,
@@ -26,15 +25,17 @@ from holomem._commonwords import (
     NO_NAMES,
     SURNAMES,
     TITLES,
+    is_function_word,
+    is_identifier,
+    is_ordinary,
 )
-from holomem._namekeys import key
+from holomem._namekeys import CLITIC, MAX_NAME_CHARS, key
 from holomem._stopwords import DE, EN, ES, FR, IT, PT, RU, STOPWORDS
-from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise, stem
+from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise
 
 __all__ = ["MAX_NAMES", "MAX_NAME_CHARS", "aliases", "extract"]
 
 MAX_NAMES = 24  # what a bundle of 1024 phases holds with no entity missed
-MAX_NAME_CHARS = 80
 MAX_TEXT_CHARS = 20_000  # a fact is a statement: what it is about stands in its first ten pages
 
 _LETTERS = rf"(?:(?!\d|_){WORD})"
@@ -44,8 +45,8 @@ _LEX = re.compile(
     | (?P<mail> (?<![\w.+-]) [\w.+-]{{1,64}} @ [\w-]{{1,63}} (?:\.[\w-]{{1,63}})+ )
     | (?P<handle> (?<![\w@.]) @[A-Za-z_][\w-]{{1,38}}(?:\.[\w-]+)* )
     | (?P<junk>
-          (?<![\w-]) --?[A-Za-z][\w.-]* (?:=\S*)?                                         # --flag -x --key=value
-        | (?<!\w) [A-Za-z_][\w.-]*=[^\s,;)]* | (?<!\w) \$\{{?\w+\}}?                           # X=5 $HOME
+          (?<![\w-]) --?[A-Za-z][\w.-]{{0,62}} (?:=\S{{0,200}})?                                         # --flag -x --key=value
+        | (?<!\w) [A-Za-z_][\w.-]{{0,62}}=[^\s,;)]{{0,200}} | (?<!\w) \$\{{?\w+\}}?                           # X=5 $HOME
         | (?<![\w.]) \d{{1,3}}(?:\.\d{{1,3}}){{3}} (?:[:/]\d+)? (?![\w.]*\w)                    # 192.168.1.1
         | (?<![\w-]) \d+(?:[-/.:]\d+){{2,}} (?!{WORD}) )                                       # 2025-12-01 10:20:30
     | (?P<path> (?<![\w/.]) ~?(?:/[\w.@+-]*\w){{2,}}/? )
@@ -66,11 +67,11 @@ _QUOTED = re.compile(
       | 《([^《》\n]{1,82})》 | (?<!\w)"([^"\n]{1,82})"(?!\w) | (?<!\w)'([^'\n]{1,82})'(?!\w) | (?<!\w)`([^`\n]{1,82})`""",
     re.VERBOSE,
 )
-_SENTENCE_END = frozenset(".!?…。！？\n•")
+_SENTENCE_END = frozenset(".!?…:。！？：\n•")
 _OPENING = frozenset("\"'«“„(（[「『*-–—#>")
 _LANGUAGES = [frozenset(words.replace("ё", "е").split()) for words in (EN, RU, DE, ES, FR, PT, IT)]
 _GERMAN = _LANGUAGES[2]
-_POSSESSIVE = re.compile(r"['’]s?$")
+_POSSESSIVE = re.compile(rf"['’]{CLITIC}?$")
 _DETERMINERS = frozenset(
     """der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner mein meine meinen meinem meiner
     sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer unser unsere im am zum zur ins vom beim jede jeder jedes jeden
@@ -81,13 +82,8 @@ _GERMAN_NOUN = re.compile(
     + "|".join(GERMAN_NOUNS)
     + r")(?:e|en|n|er|ern|es|s)?$"
 )
-_RUSSIAN_ADJECTIVE = re.compile(r"..(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ых|их|ыми|ими|ую|юю)$")
-_RUSSIAN_COMMON = frozenset(stem(normalise(word)) for word in COMMON_RU)
-_RUSSIAN_START = re.compile(
-    r"(?:ться|тся|ать|ить|еть|ять|ую|юю|ого|его|ому|ему|ыми|ыми|ыйся|ение|ения|ению|ость|ости|ация|ации)$"
-)
-_ENGLISH_START = re.compile(
-    r"(?:[a-z]{3}ing|[a-z]{2}ly|[a-z]{3}ed|[a-z]{3}ments?|[a-z]{3}tions?|[a-z]{3}ness|n't|'(?:s|re|ll|ve|d|m))$"
+_RUSSIAN_ADJECTIVE = re.compile(
+    r"..(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ых|их|ыми|ими|ую|юю|(?:ск|льн|нн|вн)(?:ом|ой))$"
 )
 
 
@@ -127,8 +123,8 @@ def extract(text: str, is_common: Callable[[str], bool] | None = None) -> list[s
 
 
 _ALIAS = re.compile(
-    r"""[\s,;]*[(（]?\s* (?<!\w) (?: aka | a\.k\.a\.? | also\s+known\s+as | better\s+known\s+as | alias | он\s+же | она\s+же
-      | (?:также|также\s+)?\s*известн\w+\s+(?:также\s+)?как | auch\s+bekannt\s+als | également\s+connue?\s+sous\s+le\s+nom\s+de
+    r"""[\s,;(（]{0,4} (?<!\w) (?: aka | a\.k\.a\.? | also\s+known\s+as | better\s+known\s+as | alias | он\s+же | она\s+же
+      | (?:также\s+)?известн\w{1,3}\s+(?:также\s+)?как | auch\s+bekannt\s+als | également\s+connue?\s+sous\s+le\s+nom\s+de
       | también\s+conocid[oa]\s+como | também\s+conhecid[oa]\s+como | noto\s+anche\s+come | 又名 | 又称 | 亦称 | 也叫 | 别名 | 別名 )
       [\s:]*""",
     re.VERBOSE | re.IGNORECASE,
@@ -140,7 +136,8 @@ def aliases(text: str) -> list[tuple[str, str]]:
     """(name, alias) wherever the text says "X aka Y" or "X, также известный как Y"."""
     found: list[tuple[str, str]] = []
     spans: list[_Span] | None = None
-    for match in _ALIAS.finditer(text):
+    text = text[:MAX_TEXT_CHARS]
+    for match in itertools.islice(_ALIAS.finditer(text), MAX_NAMES):
         spans = list(_spans(text, None)) if spans is None else spans
         before = [span for span in spans if match.start() - 2 <= span.end <= match.start() + 1]
         after = [span for span in spans if match.end() <= span.start <= match.end() + 1]
@@ -163,19 +160,27 @@ def _spans(text: str, is_common: Callable[[str], bool] | None) -> Iterator[_Span
             quoted.append(match.span())
         elif match[0][0] in "\"'`" and re.search(r"[=/\\$|<>{}]|(?:^|\s)-", inner):
             quoted.append(match.span())  # a piece of code: nothing in it is a name
-    tokens = [
-        _Token(match[0], match.start(), match.end(), str(match.lastgroup))
-        for match in _LEX.finditer(text)
-        if not any(start <= match.start() < end for start, end in quoted)
-    ]
+    tokens = _tokens(text, quoted)
+    kana = re.search("[\u3041-\u309f]", text) is not None
     for token in tokens:
         if token.kind in ("url", "mail", "handle", "path", "host", "version"):
             name = token.text.rstrip(".,;:!?)]}") if token.kind == "url" else token.text
             if len(name) <= MAX_NAME_CHARS and not re.fullmatch(r"[\w]\.[\w]", name):
                 yield _Span(name, token.start, token.start + len(name), 3)
         elif token.kind == "han":
-            yield from _cjk(text, token)
+            yield from _japanese(text, token.start, token.end) if kana else _chinese(text, token.start, token.end)
     yield from _runs(text, tokens, is_common)
+
+
+def _tokens(text: str, quoted: list[tuple[int, int]]) -> list[_Token]:
+    """The tokens of `text` that do not begin inside one of the quoted pieces (in order, apart)."""
+    starts = [start for start, _ in quoted]
+    tokens: list[_Token] = []
+    for match in _LEX.finditer(text):
+        before = bisect_right(starts, match.start()) - 1
+        if before < 0 or match.start() >= quoted[before][1]:
+            tokens.append(_Token(match[0], match.start(), match.end(), str(match.lastgroup)))
+    return tokens
 
 
 def _is_quoted_name(name: str, *, code: bool) -> bool:
@@ -194,42 +199,35 @@ def _is_quoted_name(name: str, *, code: bool) -> bool:
     )
 
 
-def _cjk(text: str, token: _Token) -> Iterator[_Span]:
-    """Names in a run of Han and kana: Japanese if it or its sentence has hiragana, else Chinese."""
-    if re.search("[\u3041-\u309f]", text):
-        yield from _japanese(text, token)
-    else:
-        yield from _chinese(token)
-
-
 _JAPANESE_PIECE = re.compile(f"[{HAN}\u30a1-\u30fa\u30fc-\u30ff·・＝=\\d]+")
 
 
-def _japanese(text: str, token: _Token) -> Iterator[_Span]:
-    for match in _JAPANESE_PIECE.finditer(token.text):
+def _japanese(text: str, start: int, end: int) -> Iterator[_Span]:
+    """Runs of katakana, kanji and digits in text[start:end], cut at hiragana."""
+    for match in _JAPANESE_PIECE.finditer(text, start, end):
         name = match[0].strip("·・=＝")
-        start, end = token.start + match.start(), token.start + match.end()
-        before, after = text[max(0, start - 1) : start], text[end : end + 2]
+        first, last = match.span()
+        before, after = text[max(0, first - 1) : first], text[last : last + 1]
         kanji = re.fullmatch(f"[{HAN}\\d]+", name) is not None
         if len(name) < 2 or name.isdigit() or len(name) > MAX_NAME_CHARS:
             continue
-        if name in JAPANESE_COMMON or (kanji and after[:1] in tuple("しすさせれりるいきくけっめみむんえげべてた")):
+        if name in JAPANESE_COMMON or (kanji and after in tuple("しすさせれりるいきくけっめみむんえげべてた")):
             continue  # a verb or an adjective
-        if before == "の" and after[:1] in ("は", "が") and "・" not in name:
+        if before == "の" and after in ("は", "が") and "・" not in name:
             continue  # the property in "X の 出生地 は Y"
-        yield _Span(name, start, end, 1 if kanji else 2)
+        yield _Span(name, first, last, 1 if kanji else 2)
 
 
 _CHINESE_FRAME = re.compile("(位于|的|是|在|和|与|與|(?<![因仍])为|為)")
 _CHINESE_CUT = re.compile("|".join(sorted(HAN_CUTS, key=len, reverse=True)))
 
 
-def _chinese(token: _Token) -> Iterator[_Span]:
+def _chinese(text: str, at: int, end: int) -> Iterator[_Span]:
     """Foreign names with a dot, what stands in "X 的 ..." or "... 是 Y", and short pieces that begin with a surname."""
-    pieces = _CHINESE_FRAME.split(token.text)
-    if not pieces[0]:  # 的黎波里: no cut at the start
+    pieces = _CHINESE_FRAME.split(text[at:end])
+    led = not pieces[0] and (not at or text[at - 1] in _SENTENCE_END or text[at - 1] in "，、；")
+    if led:  # 的黎波里: no cut at the start
         pieces = ["".join(pieces[:3]), *pieces[3:]]
-    at = token.start
     for i, piece in enumerate(pieces):
         start, at = at, at + len(piece)
         if i % 2:
@@ -244,7 +242,13 @@ def _chinese(token: _Token) -> Iterator[_Span]:
         )
         framed = framed or ("在" in (before, after) and not (before and after) and len(name) <= 4)
         if 2 <= len(name) <= 24 and (
-            "·" in name or (framed and not _CHINESE_CUT.match(name) and not person and name not in CHINESE_COMMON)
+            "·" in name
+            or (
+                framed
+                and not _CHINESE_CUT.match(name, int(led and not i))
+                and not person
+                and name not in CHINESE_COMMON
+            )
         ):
             if not (before == "的" and after == "是"):  # the property in "X 的 首都 是 Y"
                 yield _Span(name, start, at, 2 if "·" in name else 1)
@@ -262,12 +266,12 @@ def _runs(text: str, tokens: list[_Token], is_common: Callable[[str], bool] | No
     i = 0
     while i < len(tokens):
         if not _capital(tokens[i]) or shouting:
-            if tokens[i].kind == "word" and _is_identifier(tokens[i].text):
+            if tokens[i].kind == "word" and is_identifier(tokens[i].text):
                 yield _Span(tokens[i].text, tokens[i].start, tokens[i].end, 3)
             i += 1
             continue
         run, following = _run(tokens, i)
-        yield from _names(tokens, i, run, stops, is_common)
+        yield from _names(text, tokens, i, run, stops, is_common)
         i = following
 
 
@@ -309,6 +313,8 @@ def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
         if token.text.lower() in TITLES:
             break
         if _capital(token):
+            if (token.text[0] < "\u0370") != (run[-1].text[0] < "\u0370") and run[-1].kind != "number":
+                break  # another script, another name: "ИБП Eaton"
             run.append(token)
             at += 2
             continue
@@ -353,7 +359,12 @@ def _connected(tokens: list[_Token], at: int, run: list[_Token]) -> int | None:
 
 
 def _names(
-    tokens: list[_Token], i: int, run: list[_Token], stops: frozenset[str], is_common: Callable[[str], bool] | None
+    text: str,
+    tokens: list[_Token],
+    i: int,
+    run: list[_Token],
+    stops: frozenset[str],
+    is_common: Callable[[str], bool] | None,
 ) -> Iterator[_Span]:
     """The name in one capitalised run, if there is one."""
     first = _starts_sentence(tokens, i)
@@ -369,7 +380,7 @@ def _names(
     if not run or not any(_capital(token) for token in run):
         return
     start, end = run[0].start, run[-1].end
-    name = _POSSESSIVE.sub("", _between(tokens, start, end))
+    name = _POSSESSIVE.sub("", re.sub(r"\s+", " ", text[start:end]))
     if len(run) == 1:
         name, rank = _single(tokens, i, run[0], name, first=first, stops=stops, is_common=is_common)
     else:
@@ -385,15 +396,11 @@ def _leads(word: str, first: bool, stops: frozenset[str], is_common: Callable[[s
     lower = word.lower()
     if stops >= _GERMAN and lower not in ("frau", "herr") and _GERMAN_NOUN.search(lower):
         return True
-    if lower in NO_NAMES or (word.isupper() and lower in GENERIC) or _is_function_word(word, stops):
+    if lower in NO_NAMES or (word.isupper() and lower in GENERIC) or is_function_word(word, stops):
         return True
-    return first and lower not in NAME_HEADS and _is_common(word, stops, is_common)
-
-
-def _between(tokens: list[_Token], start: int, end: int) -> str:
-    first = bisect_left(tokens, start, key=lambda token: token.start)
-    inside = takewhile(lambda token: token.end <= end, islice(tokens, first, None))
-    return re.sub(r"\s+", " ", "".join(token.text for token in inside))
+    if first and word in ("Ο", "Η"):  # Greek articles
+        return True
+    return first and lower not in NAME_HEADS and is_ordinary(word, stops, is_common)
 
 
 def _single(
@@ -408,9 +415,9 @@ def _single(
 ) -> tuple[str, int]:
     """The name that one capitalised word makes ("" for none), and its rank."""
     lower = name.lower()
-    if _is_identifier(token.text):
+    if is_identifier(token.text):
         return name, 3
-    if lower in NO_NAMES or lower.removesuffix("s") in NO_NAMES or _is_function_word(token.text, stops):
+    if lower in NO_NAMES or lower.removesuffix("s") in NO_NAMES or is_function_word(token.text, stops):
         return "", 0
     if name.isupper() or (name[-1] == "s" and name[:-1].isupper()):
         return "" if lower.removesuffix("s") in GENERIC or lower in GENERIC else name, 1
@@ -438,10 +445,11 @@ def _single(
     if (
         first
         and lower.endswith("ing")
+        and lower not in COMMON
         and "".join(token.text for token in tokens[at + 1 : at + 3]).rstrip().endswith("s")
     ):
         return name, 2  # "Syncthing shares ..." has a verb, "Building windrose" has not
-    return "" if first and _is_common(name, stops, is_common) else name, 2
+    return "" if first and is_ordinary(name, stops, is_common) else name, 2
 
 
 def _previous(tokens: list[_Token], i: int) -> str:
@@ -462,34 +470,3 @@ def _starts_sentence(tokens: list[_Token], i: int) -> bool:
         if token.kind != "space" and token.text not in _OPENING:
             return False
     return True
-
-
-def _is_function_word(word: str, stops: frozenset[str]) -> bool:
-    return word.lower().replace("ё", "е").replace("’", "'") in stops and not (len(word) > 1 and word.isupper())
-
-
-def _is_common(word: str, stops: frozenset[str], is_common: Callable[[str], bool] | None) -> bool:
-    """Whether a capitalised word is an ordinary one, as far as lists, endings and the caller can tell."""
-    lower = word.lower().replace("’", "'")
-    if lower in COMMON or lower.partition("-")[0] in COMMON | stops or _is_function_word(word, stops):
-        return True
-    folded = normalise(word)
-    if "\u0400" <= folded[0] < "\u0530":
-        if stem(folded) in _RUSSIAN_COMMON or _RUSSIAN_START.search(folded):
-            return True
-    elif word.isascii() and _ENGLISH_START.search(lower):
-        return True
-    return is_common is not None and is_common(lower)
-
-
-def _is_identifier(word: str) -> bool:
-    """pve-01, PLAT-15800, snake_case, GitHub, C++: a name whatever its case and place."""
-    if word.endswith(("++", "#")):
-        return word[0].isalpha()
-    if "_" in word:
-        return any(map(str.isalpha, word)) and word.isascii()
-    if not word.isascii():
-        return False
-    if any(map(str.isdigit, word)):
-        return word[0].isalpha() and (len(word) > 3 or word[0].isupper()) and not re.fullmatch(r"[a-z]\d+", word)
-    return re.search(r"[a-z][A-Z]", word) is not None and len(word) > 3

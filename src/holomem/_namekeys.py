@@ -7,13 +7,17 @@ from functools import lru_cache
 
 from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise
 
-__all__ = ["Unit", "join", "key", "units"]
+__all__ = ["CLITIC", "MAX_NAME_CHARS", "Unit", "join", "key", "units"]
+
+MAX_NAME_CHARS = 80
+"""A longer piece of text is a sentence."""
 
 Unit = tuple[str, int, int]
 """(key, start, end) of one unit: text[start:end] has this key."""
 
 _UNSPACED = f"{HAN}{KANA}{THAI}{LAO}{KHMER}{MYANMAR}{HANGUL}\uff66-\uff9d"
 _MARK = "\u3099\u309a\uff9e\uff9f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3\ufe00-\ufe0f"
+_CHAR = re.compile(f"[{_UNSPACED}]")
 _IGNORED = "\u200b-\u200d\u2060\ufeff\u00ad"
 _UNIT = re.compile(
     rf"""
@@ -26,7 +30,8 @@ _UNIT = re.compile(
     """,
     re.VERBOSE,
 )
-_POSSESSIVE = re.compile(r"(?<=\w)'s$")
+CLITIC = "(?:s|d[ae]n?|t[ae]n?|n[ıiuü]n|y[aeıiuü])"  # after the apostrophe: English possessive, Turkish cases of names
+_CLITIC = re.compile(rf"(?<=\w)'{CLITIC}$")
 # Case endings of Slavic nouns and adjectives after at least two letters. Not Snowball: that one takes verb endings and
 # suffixes too, so "верит" would be Вера, Алена "ал", and Петров (without ов) another man than Петрова.
 _CASE_ENDING = re.compile(
@@ -42,7 +47,7 @@ def _unit(token: str) -> str:
 
     The Cyrillic e (э) is written like ye here, since foreign names are spelled both ways (Пейн, Пэйн).
     """
-    folded = _POSSESSIVE.sub("", normalise(token)).replace("'", "").replace("э", "е")
+    folded = _CLITIC.sub("", normalise(token)).replace("'", "").replace("э", "е")
     if folded.isalpha() and all("\u0400" <= char < "\u0530" for char in folded):
         bare = _CASE_ENDING.sub("", folded)
         return bare[:2] + bare[2:].rstrip("аеиоуыьй")  # Андрей, Андрея; Николай, Николаю
@@ -79,9 +84,6 @@ def units(text: str) -> list[Unit]:
 def is_char(unit: str) -> bool:
     """Whether a unit is a character of a script without spaces; two of those are joined without one."""
     return len(unit) < 3 and unit[0] >= "\u0e01" and _CHAR.match(unit) is not None
-
-
-_CHAR = re.compile(f"[{_UNSPACED}]")
 
 
 def join(found: list[Unit]) -> tuple[str, list[int], list[int]]:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holomem._extraction import MAX_NAME_CHARS, MAX_NAMES, aliases, extract
-from holomem._namekeys import Unit, join, key, other_units, units
+from holomem._extraction import MAX_NAMES, aliases, extract
+from holomem._namekeys import MAX_NAME_CHARS, Unit, join, key, other_units, units
 from holomem._stopwords import STOPWORDS
 from holomem.text import HANGUL, normalise
 
@@ -91,37 +91,33 @@ class Gazetteer:
         found = units(text)
         joined, starts, ends = join(found)
         mentions: list[Mention] = []
-        at, n = 0, len(found)
-        while at < n:
+        at = 0
+        while at < len(found):
             start = found[at][1]
             step = 1
-            for name_key, length in self._candidates(text, at, found, joined, starts, ends):
-                last = found[at + length - 1]
-                if _stands_alone(text, name_key, start, last[2]) and (length > 1 or _is_name(text, found[at])):
-                    mentions += [Mention(entity_id, name_key, start, last[2]) for entity_id in self._ids[name_key]]
+            for length in self._lengths_at(text, found, at):
+                name_key = joined[starts[at] : ends[at + length - 1]]
+                if name_key not in self._ids:
+                    name_key = next(
+                        (other for other in _variants(text, found[at : at + length]) if other in self._ids), ""
+                    )
+                end = found[at + length - 1][2]
+                if name_key and _stands_alone(text, start, end) and (length > 1 or _is_name(text, found[at])):
+                    mentions += [Mention(entity_id, name_key, start, end) for entity_id in self._ids[name_key]]
                     step = length
                     break
             at += step
         return mentions
 
-    def _candidates(
-        self, text: str, at: int, found: list[Unit], joined: str, starts: list[int], ends: list[int]
-    ) -> Iterator[tuple[str, int]]:
-        """(key, units) of the known names that begin at unit `at`, longest first."""
+    def _lengths_at(self, text: str, found: list[Unit], at: int) -> Sequence[int]:
+        """How many units the known names have that begin like the text at unit `at`, the longest first."""
         unit, start, end = found[at]
-        firsts = (unit, *other_units(text[start:end])) if end - start < MAX_NAME_CHARS else (unit,)
-        lengths = {length for first in firsts for length in self._lengths.get(first, ())}
-        for length in sorted(lengths, reverse=True):
-            if at + length > len(found):
-                continue
-            name_key = joined[starts[at] : ends[at + length - 1]]
-            if name_key in self._ids:
-                yield name_key, length
-                continue
-            for name_key in _variants(text, found[at : at + length]):
-                if name_key in self._ids:
-                    yield name_key, length
-                    break
+        firsts = [self._lengths[unit]] if unit in self._lengths else []
+        firsts += [self._lengths[other] for other in other_units(text[start:end]) if other in self._lengths]
+        if not firsts:
+            return ()
+        left = len(found) - at
+        return sorted({length for lengths in firsts for length in lengths if length <= left}, reverse=True)
 
 
 def _shape(name: str) -> tuple[str, int]:
@@ -143,11 +139,11 @@ def _variants(text: str, found: list[Unit]) -> Iterator[str]:
         yield from (join(list(choice))[0] for choice in itertools.product(*choices))
 
 
-def _stands_alone(text: str, name_key: str, start: int, end: int) -> bool:
+def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether text[start:end] is not a piece of a longer katakana or Hangul word. Hangul particles may follow."""
-    if name_key[0] < "\u1100":
-        return True
     first, last = text[start], text[end - 1]
+    if first < "\u1100" and last < "\u1100":
+        return True
     if _KATAKANA.match(first) and start and _KATAKANA.match(text[start - 1]):
         return False
     if _HANGUL.match(first) and start and _HANGUL.match(text[start - 1]):

@@ -33,6 +33,7 @@ Rows = NDArray[np.int64]
 Candidates = Literal["union", "cascade"]
 
 TRIGRAMS: Final = 0.3  # their weight beside the stems (measured: as a replacement they lose)
+MARGIN: Final = 10  # more of the nearest meanings, for those that the rounded scan takes for nearer than they are
 PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (measured)
 
 
@@ -70,14 +71,11 @@ def search(
 ) -> list[Hit]:
     """The best `limit` facts that pass the filter, best first; a fact without any evidence is no hit."""
     allowed = index.allowed(chosen)
-    cosines = None
-    if query.vector is not None and index.meanings is not None:
-        cosines = index.meanings.cosines(query.vector, index.row_of)
     if candidates == "union":
-        rows = _propose(query, index, store, allowed, cosines, max(PROPOSALS, 5 * limit))
+        rows = _propose(query, index, store, allowed, max(PROPOSALS, 5 * limit))
     else:
-        rows = _propose_cascade(query, index, store, allowed, cosines, 3 * limit)
-    channels = _score(query, index, rows, None if cosines is None else cosines[rows])
+        rows = _propose_cascade(query, index, store, allowed, 3 * limit)
+    channels = _score(query, index, rows)
     relevance = fusion.relevance(channels)
     decay = fusion.decay(index.age_days(rows), half_life_days)
     score = relevance * index.trust.array[rows] * decay
@@ -97,9 +95,7 @@ def search(
     ]
 
 
-def _propose(
-    query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], cosines: Floats | None, count: int
-) -> Rows:
+def _propose(query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> Rows:
     """Rows (m,) that any channel proposes: words by BM25, nearest meanings, facts of named entities.
 
     BM25 is computed for every fact: a pass over the terms in memory takes a tenth of what FTS5 needs to rank the
@@ -111,8 +107,7 @@ def _propose(
         proposed.append(_top(index.terms.bm25(*index.terms.query(query.terms)), allowed, count, above=0.0))
         unknown = [t for t, df in zip(query.terms, index.terms.frequencies(query.terms), strict=True) if df == 0]
         proposed.append(_matching(text.match_any(unknown), index, store, allowed, count))
-    if cosines is not None:
-        proposed.append(_top(cosines, allowed, count, above=-1.0))
+    proposed.append(_nearest(query, index, allowed, count))
     if query.entities:
         links = store.linked_facts([entity_id for entity_id, _, _ in query.entities])
         held: dict[int, int] = {}
@@ -124,14 +119,10 @@ def _propose(
     return np.unique(np.concatenate(proposed))
 
 
-def _propose_cascade(
-    query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], cosines: Floats | None, count: int
-) -> Rows:
+def _propose_cascade(query: Query, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> Rows:
     """SPEC's reference: facts that hold all words by FTS5, and only where there are none the nearest meanings."""
     rows = _matching(text.match_all(query.terms), index, store, allowed, count)
-    if not len(rows) and cosines is not None:
-        rows = _top(cosines, allowed, count, above=-1.0)
-    return np.unique(rows)
+    return np.unique(rows if len(rows) else _nearest(query, index, allowed, count))
 
 
 def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_], count: int) -> Rows:
@@ -141,6 +132,13 @@ def _matching(match: str, index: Index, store: Store, allowed: NDArray[np.bool_]
     return np.array(list(islice((row for row in rows if row is not None and allowed[row]), count)), np.int64)
 
 
+def _nearest(query: Query, index: Index, allowed: NDArray[np.bool_], count: int) -> Rows:
+    """The allowed rows nearest in meaning; a few more than `count`, since the scan is rounded."""
+    if query.vector is None or index.meanings is None:
+        return np.zeros(0, np.int64)
+    return _top(index.meanings.nearly(query.vector, index.row_of), allowed, count + MARGIN, above=-1.0)
+
+
 def _top(scores: Floats, allowed: NDArray[np.bool_], count: int, *, above: float) -> Rows:
     """The allowed rows with the highest scores above a bound; a NaN is none."""
     scores = np.where(allowed & (scores > above), scores, np.float32(np.nan))
@@ -148,7 +146,7 @@ def _top(scores: Floats, allowed: NDArray[np.bool_], count: int, *, above: float
     return top[~np.isnan(scores[top])]
 
 
-def _score(query: Query, index: Index, rows: Rows, cosines: Floats | None) -> NDArray[np.float64]:
+def _score(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     """The four channels (m, 4) of each row, in the order of `fusion.CHANNELS`; NaN where one is absent."""
     channels = np.zeros((len(rows), 4))
     channels[:, 3] = np.nan
@@ -163,7 +161,8 @@ def _score(query: Query, index: Index, rows: Rows, cosines: Floats | None) -> ND
         shared = index.terms.shared(hashes, weights, rows)
         channels[:, 1] = (shared / (mass + index.terms.mass(rows) - shared)) ** 2
     channels[:, 2] = _structure(query, index, rows)
-    if cosines is not None and index.meanings is not None:
+    if query.vector is not None and index.meanings is not None:
+        cosines = index.meanings.cosines(query.vector, index.row_of, rows)
         channels[:, 3] = index.meanings.calibration.score(cosines)
     return channels
 

@@ -95,6 +95,7 @@ _UNIFY: dict[int, str] = {
     **str.maketrans(dict.fromkeys("‐‑−﹣－", "-")),
     **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " "),
     **dict.fromkeys([0xAD, 0x61C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F)], ""),
+    **dict.fromkeys(range(0xD800, 0xE000), ""),  # halves of characters; FTS5 and the stemmers take none
     **dict.fromkeys([*range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE01F0)], ""),
 }
 _FOLD = _folds()
@@ -115,7 +116,9 @@ def check(text: str, what: str) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` in NFKC with one sort of apostrophe and hyphen, without control and zero-width characters; case kept."""
+    """`text` in NFKC with one sort of apostrophe and hyphen, without control and zero-width characters
+    and lone surrogates; case kept.
+    """
     if text.isascii() and text.isprintable():
         return text
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.translate(_UNIFY)).translate(_UNIFY))
