@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from holomem import Memory, NewFact
+from holomem import Memory, NewFact, StoreError
 from holomem.database import has_wal_reset_bug
 
 
@@ -151,3 +151,22 @@ def test_writers_and_checkpoints_at_once_lose_nothing(tmp_path):
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "lost 0" in run.stdout
+
+
+def test_a_write_that_could_not_begin_leaves_the_next_one_durable(path):
+    with Memory(path, embedder=None) as memory:
+        memory.add("nginx is deployed by CI")
+        database = memory._database
+        writer = sqlite3.connect(path, isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError), database.write(durable=False, wait=False):
+            pass
+        writer.execute("ROLLBACK")
+        writer.close()
+        assert database._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert database._connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
+
+
+def test_a_write_inside_a_read_is_refused(path):
+    with Memory(path, embedder=None) as memory, memory._database.read(), pytest.raises(RuntimeError, match="read"):
+        memory.add("it would be written outside of the lock between processes")

@@ -70,11 +70,11 @@ def test_a_writer_killed_at_any_moment_loses_nothing_acknowledged_and_leaves_no_
     assert integrity(path) == "ok"
 
 
-@pytest.mark.parametrize("step", ["set_phases", "link", "set_keys", "set_vectors"])
+@pytest.mark.parametrize("step", ["insert", "link", "set_keys", "set_vectors"])
 def test_a_fault_in_the_middle_of_an_add_undoes_all_of_it_con_01(path, step, monkeypatch):
     with Memory(path, embedder=HashEmbedder()) as memory, Memory(path, embedder=None) as other:
 
-        def fail(*arguments):
+        def fail(*arguments, **named):
             raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as patch:

@@ -51,6 +51,7 @@ class Database:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._between_processes: BaseFileLock | None = None
+        self._writing = False
         with self._errors(), _system_errors(self.path):
             self.read_only = self._prepare_file(read_only)
             self._connection: sqlite3.Connection | None = self._connect()
@@ -97,14 +98,16 @@ class Database:
         """
         with self._lock, self._errors():
             connection = self._opened()
-            if connection.in_transaction:
+            if self._writing:
                 yield connection
                 return
+            if connection.in_transaction:  # it would end without the lock between processes
+                raise RuntimeError("a write inside a read; begin with `write()`")
             if self.read_only:
                 raise StoreError(f"{self.path} is open for reading only")
-            with self._exclusive(wait=wait):
-                self._configure(connection, durable=durable, wait=wait)
+            with self._exclusive(wait=wait), self._configured(connection, durable=durable, wait=wait):
                 connection.execute("BEGIN IMMEDIATE")
+                self._writing = True
                 try:
                     yield connection
                     connection.execute("COMMIT")
@@ -113,8 +116,7 @@ class Database:
                         connection.execute("ROLLBACK")
                     raise
                 finally:
-                    if not (durable and wait):
-                        self._configure(connection, durable=True, wait=True)
+                    self._writing = False
                 self._checkpoint_if_due(connection)
 
     def create_function(self, name: str, function: Callable[..., str | int | float | None]) -> None:
@@ -290,9 +292,19 @@ class Database:
         finally:
             lock.release()
 
-    def _configure(self, connection: sqlite3.Connection, *, durable: bool, wait: bool) -> None:
+    @contextmanager
+    def _configured(self, connection: sqlite3.Connection, *, durable: bool, wait: bool) -> Iterator[None]:
+        """The connection set for one transaction; it is durable and waits unless something else is asked for."""
+        if durable and wait:
+            yield
+            return
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000) if wait else 0}")
+        try:
+            yield
+        finally:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def _checkpoint_if_due(self, connection: sqlite3.Connection) -> None:
         if self._between_processes is None:

@@ -64,10 +64,16 @@ def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
     known = store.find(new.content)
     if known is not None:
         return known, False
+    linked = _entities(store, names, new.content, new.entities)
     fact_id = store.insert(
-        new.content, category=new.category, tags=new.tags, trust_score=new.trust_score, terms=" ".join(new.terms)
+        new.content,
+        category=new.category,
+        tags=new.tags,
+        trust_score=new.trust_score,
+        terms=" ".join(new.terms),
+        hrr_vector=_encoded(store, names, new.terms, linked),
     )
-    _relate(store, names, fact_id, new.content, new.terms, new.entities, keep=())
+    store.link(fact_id, linked)
     return fact_id, True
 
 
@@ -117,26 +123,31 @@ def _relate(
     given: Sequence[str] | None,
     keep: Sequence[int],
 ) -> None:
-    """Link a fact to its entities and store the HRR vector that holds them."""
-    names.refresh()
-    linked = list(keep)
-    if given is None:
-        linked += [mention.entity_id for mention in names.gazetteer.find(content)]
-        linked += [_resolve(store, names, name) for name in entities.extract(content)]
-    else:
-        linked += [_resolve(store, names, name) for name in given]
-    for name, alias in entities.aliases(content) if given is None else ():
-        linked.append(_alias(store, names, _resolve(store, names, name), alias))
-    linked = list(dict.fromkeys(linked))
+    """Link a stored fact to its entities, those to `keep` first, and store the HRR vector that holds them."""
+    linked = list(dict.fromkeys([*keep, *_entities(store, names, content, given)]))
     store.link(fact_id, linked)
     encode(store, names, fact_id, terms, linked)
 
 
+def _entities(store: Store, names: Names, content: str, given: Sequence[str] | None) -> list[int]:
+    """Ids of the entities of a content: those given, or the known and new names in it; new ones are made."""
+    names.refresh()
+    if given is not None:
+        return list(dict.fromkeys(_resolve(store, names, name) for name in given))
+    linked = [mention.entity_id for mention in names.gazetteer.find(content)]
+    linked += [_resolve(store, names, name) for name in entities.extract(content)]
+    linked += [_alias(store, names, _resolve(store, names, name), alias) for name, alias in entities.aliases(content)]
+    return list(dict.fromkeys(linked))
+
+
 def encode(store: Store, names: Names, fact_id: int, terms: Sequence[str], entity_ids: Sequence[int]) -> None:
     """Store the HRR vector of a fact with these terms and entities."""
+    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids))
+
+
+def _encoded(store: Store, names: Names, terms: Sequence[str], entity_ids: Sequence[int]) -> bytes:
     bound = [name for name in map(names.name, entity_ids) if name is not None]
-    phases = hrr.encode_fact(terms, bound, int(store.meta("hrr_width") or hrr.WIDTH))
-    store.set_phases(fact_id, hrr.encode(phases, compact=store.meta("hrr_format") == "uint16"))
+    return hrr.encode(hrr.encode_fact(terms, bound, store.width), compact=store.compact)
 
 
 def _resolve(store: Store, names: Names, name: str) -> int:

@@ -83,8 +83,7 @@ class Memory:
         if compact and not self._database.read_only and self._store.count() == 0:
             self._store.set_meta("hrr_format", "uint16")
         self._semantics = Semantics(self._store, default_embedder() if embedder == "auto" else embedder)
-        width = int(self._store.meta("hrr_width"))
-        self._index = Index(self._store, width=width, cache_bytes=int(cache_mb * 1_000_000))
+        self._index = Index(self._store, width=self._store.width, cache_bytes=int(cache_mb * 1_000_000))
         self._names = Names(self._store)
         self._mend()
 

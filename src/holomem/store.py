@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from holomem.database import Database
@@ -107,13 +108,25 @@ class Store:
         """How many facts there are."""
         return self._number("SELECT count(*) FROM facts")
 
-    def insert(self, content: str, *, category: str, tags: str, trust_score: float, terms: str) -> int:
+    @cached_property
+    def width(self) -> int:
+        """The width of the file's HRR vectors; it never changes."""
+        return int(self.meta("hrr_width"))
+
+    @cached_property
+    def compact(self) -> bool:
+        """Whether the file's HRR vectors are written as uint16 turns; that is decided while it is empty."""
+        return bool(self.meta("hrr_format") == "uint16")
+
+    def insert(
+        self, content: str, *, category: str, tags: str, trust_score: float, terms: str, hrr_vector: bytes
+    ) -> int:
         """Store a new fact and return its id. The caller has looked that nobody says the same."""
         with self.database.write() as connection:
             connection.execute("DELETE FROM tombstones WHERE content_hash = ?", (_hash(content),))
             cursor = connection.execute(
-                "INSERT INTO facts (content, category, tags, trust_score, terms) VALUES (?, ?, ?, ?, ?)",
-                (content, category, tags, trust_score, terms),
+                "INSERT INTO facts (content, category, tags, trust_score, terms, hrr_vector) VALUES (?, ?, ?, ?, ?, ?)",
+                (content, category, tags, trust_score, terms, hrr_vector),
             )
             fact_id = int(cursor.lastrowid or 0)
             if fact_id % 1000 == 0:

@@ -45,7 +45,7 @@ def embed_facts(store: Store, semantics: Semantics, fact_ids: Sequence[int], pro
 
 def reencode(store: Store, names: Names, fact_ids: Sequence[int]) -> None:
     """Write the HRR vectors of these facts anew from their terms and links."""
-    for row in store.rows(fact_ids):
+    for row in list(store.rows(fact_ids)):  # read to its end before the first write
         with store.database.write():
             terms = (row.terms or "").split()
             ingest.encode(store, names, row.fact_id, terms, store.linked_entities(row.fact_id))
