@@ -136,7 +136,8 @@ def _variants(text: str, found: list[Unit]) -> Iterator[str]:
     if len(found) == 1 and not text[found[0][1] : found[0][2]].islower():
         return  # the genitive plural "Иванов" is a surname when it stands alone
     if len(choices) == len(found) and 1 < math.prod(map(len, choices)) <= 8:
-        yield from (join(list(choice))[0] for choice in itertools.product(*choices))
+        others = itertools.islice(itertools.product(*choices), 1, None)  # the first is the text as it stands
+        yield from (join(list(choice))[0] if len(choice) > 1 else choice[0][0] for choice in others)
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
