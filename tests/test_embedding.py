@@ -455,8 +455,6 @@ def no_network(monkeypatch):
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """An empty Hugging Face cache."""
-    for name in ("HOLOMEM_MODEL_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     return tmp_path / "hf" / "hub"
 
@@ -476,7 +474,6 @@ def cached(hub, folder, monkeypatch):
     (snapshot / "onnx").mkdir(parents=True)
     shutil.copy(folder / "model.onnx", snapshot / graph.path)
     shutil.copy(folder / "tokenizer.json", snapshot / "tokenizer.json")
-    monkeypatch.setattr("holomem.embedding.onnx.DEFAULT_MODEL", pinned)
     monkeypatch.setattr(files, "DEFAULT_MODEL", pinned)
     return snapshot
 

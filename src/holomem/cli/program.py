@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 import warnings
@@ -72,7 +73,7 @@ class Program(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
                 reconfigure(errors="backslashreplace")
-        with _warnings_as_notes():
+        with _warnings_as_notes(), _logs_as_notes():
             try:
                 code = super().main(*args, **{**kwargs, "standalone_mode": False})
             except click.ClickException as error:
@@ -183,6 +184,26 @@ def _common_options() -> list[click.Parameter]:
             help="No notes and no progress on stderr.",
         ),
     ]
+
+
+class _Notes(logging.Handler):
+    """What the library logs on its way, such as the building of a model, as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+@contextmanager
+def _logs_as_notes() -> Iterator[None]:
+    logger, handler = logging.getLogger("holomem"), _Notes()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 @contextmanager

