@@ -38,6 +38,8 @@ UNKNOWN_PENALTY: Final = 10.0  # the library's: below the lowest score
 TRIALS: Final = 2000
 _LAST: Final = 0x10FFFF
 _BLOCK: Final = 256
+# Planes 4 to 13 are empty and 15 and 16 for private use: no character of theirs joins another.
+_PLACES: Final = (*range(0, 0x40000, 1 << 14), *range(0xE0000, 0xF0000, 1 << 14))
 _OFFSETS: Final = np.arange(1, 256, dtype=np.uint32)  # bytes of a rule; none has a zero byte
 
 
@@ -290,7 +292,7 @@ def _asked() -> Iterator[tuple[int, int]]:
         return answer
 
     yield ord(part), CONTROL
-    for first in range(0, _LAST + 1, 1 << 14):
+    for first in _PLACES:
         points = [p for p in range(first, first + (1 << 14)) if not 0xD800 <= p < 0xE000 and p != ord(part)]
         chars = [chr(point) for point in points]
         joined, parted, prepended = (
