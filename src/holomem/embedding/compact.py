@@ -22,7 +22,9 @@ __all__ = ["META", "CompactTokenizer", "Unsupported"]
 META: Final = "\u2581"  # stands for a space, and before each word
 CACHED_WORDS: Final = 1024
 _CLUSTER_BYTES: Final = 5
-_SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+_SPACES: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
 _SPACE: Final = re.compile(f"[{_SPACES}]+")
 _ZWJ: Final = "\u200d"
 
@@ -121,7 +123,7 @@ class CompactTokenizer:
         joined[1:size] = ((here & JOINS) > 0) & ((behind & CONTROL) == 0)
         joined[1:size] |= ((behind & PREPENDS) > 0) & ((here & CONTROL) == 0)
         joined[1:size] |= (points[:-1] == ord("\r")) & (points[1:] == ord("\n"))
-        out = []
+        out: list[str] = []
         done = 0
         for start in np.flatnonzero(((kinds & RULE) > 0) | joined[1:]).tolist():
             if start < done:

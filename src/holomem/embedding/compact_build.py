@@ -8,19 +8,16 @@ installed when it is made, and names it.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import math
 import os
-import random
 import signal
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,13 +26,14 @@ import numpy as np
 from holomem.embedding.charsmap import charsmap
 from holomem.embedding.compact import META, CompactTokenizer
 from holomem.embedding.compact_file import CONTROL, JOINS, PREPENDS, RULE, Unsupported, trie, write
+from holomem.embedding.compact_texts import texts
 from holomem.errors import ModelError
 
 __all__ = ["build", "build_apart"]
 
 CLUSTER_BYTES: Final = 5  # the library looks a cluster of characters up as a whole only up to here
 UNKNOWN_PENALTY: Final = 10.0  # the library's: below the lowest score
-TRIALS: Final = 2000
+TRIALS: Final = 5000
 _LAST: Final = 0x10FFFF
 _BLOCK: Final = 256
 # Planes 4 to 13 are empty and 15 and 16 for private use: no character of theirs joins another.
@@ -44,7 +42,7 @@ _OFFSETS: Final = np.arange(1, 256, dtype=np.uint32)  # bytes of a rule; none ha
 
 
 def build_apart(tokenizer_json: Path, destination: Path) -> None:
-    """`build` in a child process, which takes its 600 MB along when it ends. Raises what `build` raises."""
+    """`build` in a child process, which takes its 400 MB along when it ends. Raises what `build` raises."""
     call = "from holomem.embedding.compact_build import main; main()"
     command = [sys.executable or "python3", "-P", "-c", call, str(tokenizer_json), str(destination)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -91,7 +89,7 @@ def build(tokenizer_json: Path, destination: Path) -> None:
         try:
             write(trial, settings, arrays)
             del arrays
-            _try(tokenizer_json, CompactTokenizer.open(trial))
+            _compare(tokenizer_json, CompactTokenizer.open(trial))
             os.replace(trial, destination)  # noqa: PTH105 - replaces on every system
         finally:
             trial.unlink(missing_ok=True)
@@ -102,6 +100,23 @@ def build(tokenizer_json: Path, destination: Path) -> None:
         raise ModelError(f"tokenizers cannot be imported ({error}); reinstall it") from error
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:  # JSON of another shape than known
         raise Unsupported(f"{tokenizer_json} is not of a known form ({type(error).__name__}: {error})") from error
+
+
+def _compare(tokenizer_json: Path, compact: CompactTokenizer) -> None:
+    """Unsupported unless the library gives the same ids for some thousand texts, odd ones among them."""
+    from tokenizers import Tokenizer
+
+    try:
+        library = Tokenizer.from_file(str(tokenizer_json))
+    except Exception as error:  # tokenizers raises plain Exception
+        raise Unsupported(f"{tokenizer_json} cannot be read by tokenizers: {error}") from error
+    library.no_padding()
+    library.no_truncation()
+    words = [piece.replace(META, " ") for piece in sorted(library.get_vocab())]
+    for text in texts(words, TRIALS):
+        ids = compact.encode(text)
+        if ids is not None and ids != library.encode(text).ids:
+            raise Unsupported(f"the library tokenizers reads {text!r} otherwise")
 
 
 def _translated(tokenizer: dict[str, Any], source: dict[str, str]) -> tuple[dict[str, object], dict[str, bytes]]:
@@ -125,16 +140,16 @@ def _translated(tokenizer: dict[str, Any], source: dict[str, str]) -> tuple[dict
     }
     keys = sorted(pieces)
     blocks, classes = _classes(rules)
-    texts = sorted(set(rules.values()))
-    places = {text: number for number, text in enumerate(texts)}
+    replacements = sorted(set(rules.values()))
+    places = {text: number for number, text in enumerate(replacements)}
     rule_keys = sorted(rules)
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.uint32)
+    ends = np.cumsum([0, *map(len, replacements)], dtype=np.uint32)
     arrays = {
         "pieces": trie(keys, [pieces[key] for key in keys]),
         "scores": np.array(scores, "<f8").tobytes(),
         "rules": trie(rule_keys, [places[rules[key]] for key in rule_keys]) if rules else b"",
         "ends": ends.tobytes(),
-        "texts": b"".join(texts),
+        "texts": b"".join(replacements),
         "blocks": blocks.tobytes(),
         "classes": classes.tobytes(),
     }
@@ -159,6 +174,9 @@ def _vocabulary(model: dict[str, Any]) -> tuple[dict[bytes, int], list[float], i
     pieces = {piece.encode("utf-8"): number for number, (piece, _) in enumerate(vocabulary) if piece}
     if any(0 in piece for piece in pieces) or not all(map(math.isfinite, scores)) or min(scores) >= 0:
         raise Unsupported("the vocabulary has a piece with a zero byte or a score that is not a logarithm")
+    name = vocabulary[model["unk_id"]][0].encode("utf-8")
+    if any(name in piece and name != piece for piece in pieces):  # neighbours that are unknown are looked up as one
+        raise Unsupported("the vocabulary has a piece that holds the name of the unknown token")
     return pieces, scores, model["unk_id"]
 
 
@@ -203,13 +221,13 @@ def _markers(processor: dict[str, Any] | None) -> tuple[list[int], list[int]]:
     if processor["type"] != "TemplateProcessing":
         raise Unsupported(f"the post-processor is {processor['type']}")
     sides: tuple[list[int], list[int]] = ([], [])
-    texts = 0
+    count = 0
     for part in processor["single"]:
         if "Sequence" in part:
-            texts += 1
+            count += 1
         else:
-            sides[min(texts, 1)].extend(processor["special_tokens"][part["SpecialToken"]["id"]]["ids"])
-    if texts != 1:
+            sides[min(count, 1)].extend(processor["special_tokens"][part["SpecialToken"]["id"]]["ids"])
+    if count != 1:
         raise Unsupported("the post-processor does not put one text between its markers")
     return sides
 
@@ -271,8 +289,8 @@ def _classes(rules: dict[bytes, bytes]) -> tuple[np.ndarray[Any, Any], np.ndarra
         if len(char := key.decode("utf-8")) == 1:
             classes[ord(char)] |= RULE
     if rules:
-        for char, kind in _asked():
-            classes[char] |= kind
+        for point, kind in _asked():
+            classes[point] |= kind
     rows, blocks = np.unique(classes.reshape(-1, _BLOCK), axis=0, return_inverse=True)
     return blocks.astype("<u2").reshape(-1), rows
 
@@ -305,34 +323,3 @@ def _asked() -> Iterator[tuple[int, int]]:
                 yield point, CONTROL
             if prepend.endswith("\u0301"):
                 yield point, PREPENDS
-
-
-# ---- the trial ------------------------------------------------------------------------------------------------------
-
-
-def _try(tokenizer_json: Path, compact: CompactTokenizer) -> None:
-    """Unsupported unless the library gives the same ids for some thousand texts, odd ones among them."""
-    from tokenizers import Tokenizer
-
-    try:
-        library = Tokenizer.from_file(str(tokenizer_json))
-    except Exception as error:  # tokenizers raises plain Exception
-        raise Unsupported(f"{tokenizer_json} cannot be read by tokenizers: {error}") from error
-    library.no_padding()
-    library.no_truncation()
-    words = [piece.replace(META, " ") for piece in sorted(library.get_vocab())]
-    for text in _trials(words):
-        ids = compact.encode(text)
-        if ids is not None and ids != library.encode(text).ids:
-            raise Unsupported(f"the library tokenizers reads {text!r} otherwise")
-
-
-def _trials(words: Sequence[str]) -> Iterator[str]:
-    """Texts made of pieces, of single characters with marks, and of characters of all planes."""
-    yield from ("", " ", "  a  b ", "a\n\r\nb", "\x00", "<s> a</s>b<mask> c<unk>", "ﬁ\u0301ﬁ", "e\u0301\u0323", "한\u1100\u1161\u11a8")
-    yield from map("".join, product("aé\u0301\u200d \u2581ﬁ", repeat=3))
-    chance = random.Random(1)
-    for _ in range(TRIALS):
-        chars = [chr(chance.choice((chance.randrange(1, 0x600), chance.randrange(1, 0xD800)))) for _ in range(6)]
-        yield "".join(chance.choices(words, k=8) + chars + [chr(chance.randrange(0xE000, _LAST))])
-        yield "".join(chance.choice(chars) + chance.choice("\u0301\u0308\u200d\u094d ") for _ in range(8))

@@ -4,7 +4,8 @@
     28    the JSON: settings, and for each array where it begins and how many bytes it has
     ...   from the next page on the arrays, each at a multiple of 64; zero bytes up to a whole page
 
-The checksum is the CRC-32 of the JSON and of the sums of each page's 64-bit words: all of a 7 MB file in a millisecond.
+The checksum is the CRC-32 of the JSON and of a sum for each page: its 64-bit words times odd numbers, so that no change
+of one word and hardly any of more goes unseen. It takes a millisecond for 7 MB, a CRC-32 of it all five.
 
 A `trie` maps strings of UTF-8 bytes to numbers below 2^24. It is an array of 32-bit cells; the children of a state lie
 at its base ^ byte, and no two states have the same base, so that a cell needs to hold no more than its byte:
@@ -90,7 +91,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, memoryview]]:
     if version != FORMAT:
         raise ModelError(f"{path} has format {version}, not {FORMAT}: of another version of holomem; {remedy}")
     begin = _first_page(text_bytes)
-    if len(mapped) != whole_bytes or begin > whole_bytes or whole_bytes % PAGE:
+    if len(mapped) != whole_bytes or begin >= whole_bytes or whole_bytes % PAGE:
         raise ModelError(f"{path} has {len(mapped)} bytes, not {whole_bytes}: damaged; {remedy}")
     text, data = mapped[_FIXED.size : _FIXED.size + text_bytes], mapped[begin:]
     if _checksum(text, data) != checksum:
@@ -104,7 +105,8 @@ def _first_page(text_bytes: int) -> int:
 
 
 def _checksum(text: bytes | memoryview, data: bytearray | memoryview) -> int:
-    sums = np.frombuffer(data, "<u8").reshape(-1, PAGE // 8).sum(axis=1, dtype=np.uint64)
+    words = np.frombuffer(data, np.uint64).reshape(-1, PAGE // 8)
+    sums = words @ np.arange(1, PAGE // 4, 2, dtype=np.uint64)
     return zlib.crc32(sums.tobytes(), zlib.crc32(text))
 
 
