@@ -16,7 +16,8 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,9 @@ __all__ = ["build", "build_apart"]
 
 CLUSTER_BYTES: Final = 5  # the library looks a cluster of characters up as a whole only up to here
 UNKNOWN_PENALTY: Final = 10.0  # the library's: below the lowest score
-TRIALS: Final = 5000
+TRIALS: Final = 3000
+# What reading JSON of another shape than we know raises, and bytes of another form.
+_OTHER_FORM: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, struct.error)
 _LAST: Final = 0x10FFFF
 _BLOCK: Final = 256
 # Planes 4 to 13 are empty and 15 and 16 for private use: no character of theirs joins another.
@@ -98,7 +101,7 @@ def build(tokenizer_json: Path, destination: Path) -> None:
         raise ModelError(f"{where}: {error.strerror or error}; mend that or use the library tokenizers") from error
     except ImportError as error:
         raise ModelError(f"tokenizers cannot be imported ({error}); reinstall it") from error
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:  # JSON of another shape than known
+    except _OTHER_FORM as error:
         raise Unsupported(f"{tokenizer_json} is not of a known form ({type(error).__name__}: {error})") from error
 
 
@@ -295,7 +298,8 @@ def _classes(rules: dict[bytes, bytes]) -> tuple[np.ndarray[Any, Any], np.ndarra
     return blocks.astype("<u2").reshape(-1), rows
 
 
-def _asked() -> Iterator[tuple[int, int]]:
+@cache
+def _asked() -> tuple[tuple[int, int], ...]:
     """The characters that join, part and prepend in the library's clusters, found with a map that shows where they end.
 
     The map has rules for "a" and U+0344 only, and what follows such a character in a cluster is dropped.
@@ -309,7 +313,7 @@ def _asked() -> Iterator[tuple[int, int]]:
         answer: list[str] = probe.normalize_str(part.join(f"{before}{char}{after}" for char in chars)).split(part)
         return answer
 
-    yield ord(part), CONTROL
+    kinds = [(ord(part), CONTROL)]
     for first in _PLACES:
         points = [p for p in range(first, first + (1 << 14)) if not 0xD800 <= p < 0xE000 and p != ord(part)]
         chars = [chr(point) for point in points]
@@ -318,8 +322,9 @@ def _asked() -> Iterator[tuple[int, int]]:
         )
         for point, join, control, prepend in zip(points, joined, parted, prepended, strict=True):
             if join == "b":
-                yield point, JOINS
+                kinds.append((point, JOINS))
             if control.endswith("c"):
-                yield point, CONTROL
+                kinds.append((point, CONTROL))
             if prepend.endswith("\u0301"):
-                yield point, PREPENDS
+                kinds.append((point, PREPENDS))
+    return tuple(kinds)

@@ -92,7 +92,9 @@ def texts(words: Sequence[str], count: int, seed: int = 0) -> Iterator[str]:
                 parts += [letter, *chance.choices(marks, k=chance.randrange(3))]
             yield "".join(parts)
         else:  # words, in composed and decomposed form
-            yield unicodedata.normalize(chance.choice(_FORMS), "".join(chance.choices(words, k=chance.randrange(1, 12))))
+            yield unicodedata.normalize(
+                chance.choice(_FORMS), "".join(chance.choices(words, k=chance.randrange(1, 12)))
+            )
 
 
 def _any(chance: random.Random) -> str:
