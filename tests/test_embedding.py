@@ -12,83 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_model import DIM, WORDS, make_model, onnx_bytes
 
-from holomem.embedding import Embedder, MissingEmbedder, OnnxEmbedder, default_embedder, files
+from holomem.embedding import Embedder, MissingEmbedder, OnnxEmbedder, default_embedder, files, tokens
 from holomem.embedding.graph import read_graph
 from holomem.errors import ModelError
 
 MODELS = Path(os.environ.get("HOLOMEM_TEST_MODELS", Path(__file__).parents[2] / "shared" / "models"))
 E5, MINILM = MODELS / "multilingual-e5-small", MODELS / "all-MiniLM-L6-v2"
-DIM = 8
-WORDS = ["[UNK]", "[CLS]", "[SEP]", "query", ":", "passage", "the", "cat", "sleeps", "server", "Bär", "猫"]
-
-
-def field(number, value):
-    """One field of a protobuf message: an int as a varint, bytes or str with their length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def value_info(name, element, dims):
-    shape = b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, element) + field(2, shape)))
-
-
-def onnx_bytes(output_dims=("batch", "seq", DIM), output="last_hidden_state", inputs=("input_ids",), table=None):
-    """An ONNX model whose token vectors are rows of a table: Gather(table, input_ids)."""
-    if table is None:
-        table = np.random.default_rng(7).standard_normal((len(WORDS), DIM))
-    table = np.asarray(table, "<f4")
-    node = field(1, "table") + field(1, "input_ids") + field(2, output) + field(4, "Gather")
-    tensor = b"".join(field(1, n) for n in table.shape) + field(2, 1) + field(8, "table") + field(9, table.tobytes())
-    graph = field(1, node) + field(2, "tiny") + field(5, tensor)
-    graph += b"".join(field(11, value_info(name, 7, ("batch", "seq"))) for name in inputs)
-    graph += field(12, value_info(output, 1, output_dims))
-    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17))
-
-
-def make_model(folder, onnx=None, **configs):
-    """A complete small model: word-level tokenizer with [CLS] and [SEP] that pads to 32 like published ones do."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(onnx_bytes() if onnx is None else onnx)
-    specials = {"[CLS]": 1, "[SEP]": 2}
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": {
-            "strategy": {"Fixed": 32},
-            "direction": "Right",
-            "pad_to_multiple_of": None,
-            "pad_id": 0,
-            "pad_type_id": 0,
-            "pad_token": "[UNK]",
-        },
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": {
-            "type": "BertProcessing",
-            "sep": ["[SEP]", specials["[SEP]"]],
-            "cls": ["[CLS]", specials["[CLS]"]],
-        },
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {w: i for i, w in enumerate(WORDS)}, "unk_token": "[UNK]"},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
-    for name, config in {"config": {"hidden_size": DIM, "max_position_embeddings": 64}, **configs}.items():
-        path = folder / f"{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(config), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture
@@ -164,9 +95,20 @@ def test_surrounding_space_and_lone_surrogates_do_not_matter(folder):
 
 def test_what_lies_beyond_the_window_is_not_read(folder):
     embedder = OnnxEmbedder(folder, max_tokens=4)
-    rows = embedder.embed(["the cat", "the cat sleeps", "the cat " + "server " * 200_000])
+    rows = embedder.embed(["the cat", "the cat sleeps", "the cat " + "server " * 200_000], query=True)
     np.testing.assert_array_equal(rows[0], rows[1])
     np.testing.assert_array_equal(rows[0], rows[2])
+
+
+def test_of_a_long_fact_up_to_four_windows_are_averaged(folder):
+    table = np.random.default_rng(7).standard_normal((len(WORDS), DIM)).astype(np.float32)
+    embedder = OnnxEmbedder(folder, max_tokens=4)  # two markers and two words
+    (row,) = embedder.embed(["the cat sleeps server Bär"])
+    windows = [[1, 6, 7, 2], [1, 8, 9, 2], [1, 10, 2]]
+    mean = np.concatenate([table[ids] for ids in windows]).mean(axis=0)
+    np.testing.assert_allclose(row, mean / np.linalg.norm(mean), rtol=1e-5)
+    eight = "the cat sleeps server Bär 猫 the cat"
+    np.testing.assert_array_equal(embedder.embed([eight]), embedder.embed([f"{eight} sleeps server"]))
 
 
 def test_the_identity_says_all_that_decides_a_vector_and_does_not_load(folder):
@@ -593,9 +535,10 @@ def test_vectors_agree_with_the_golden_ones(e5, query):
 @pytest.mark.model
 def test_token_ids_agree_with_the_golden_ones(e5):
     golden = json.loads((E5 / "golden_ids.json").read_text(encoding="utf-8"))
-    e5.embed(["x"])
-    tokenizer = e5._engine.tokenizer
-    assert [tokenizer.encode("query: " + text).ids for text in golden["texts"]] == golden["query_ids"]
+    tokenizer = tokens.load(e5.folder / "tokenizer.json")
+    assert [tokenizer.windows("query: " + text, 512, 1) for text in golden["texts"]] == [
+        [i] for i in golden["query_ids"]
+    ]
 
 
 @pytest.mark.model
@@ -631,7 +574,7 @@ def test_meaning_crosses_languages(e5):
 def test_the_padding_of_a_published_tokenizer_is_switched_off(minilm):
     rows = minilm.embed(["a cat", "a kitten", "the stock market"])
     assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.3
-    assert len(minilm._engine.tokenizer.encode("a cat").ids) == 4
+    assert tokens.load(minilm.folder / "tokenizer.json").windows("a cat", 256, 4) == [[101, 1037, 4937, 102]]
 
 
 @pytest.mark.model
@@ -641,22 +584,19 @@ def test_a_text_of_control_characters_has_no_token_and_no_meaning(minilm):
 
 @pytest.mark.model
 def test_a_megabyte_is_cut_before_it_is_tokenised(minilm):
-    def encode(text):
-        seen.append(len(text))
-        return tokenizer.encode(text)
-
-    class Counting:
-        pass
+    class Counting(tokens.Tokenizer):
+        def windows(self, text, *rest):
+            seen.append(len(text))
+            return super().windows(text, *rest)
 
     minilm.embed(["x"])
-    tokenizer, seen = minilm._engine.tokenizer, []
-    Counting.encode = staticmethod(encode)
-    minilm._engine.tokenizer = Counting
+    tokenizer, seen = minilm._engine._tokenizer, []
+    minilm._engine._tokenizer = Counting(minilm.folder / "tokenizer.json")
     try:
         rows = minilm.embed(["word " * 200_000, "я" * 1_000_000, " " * 1_000_000 + "end"])
     finally:
-        minilm._engine.tokenizer = tokenizer
-    assert max(seen) <= 32 * minilm.model.max_tokens
+        minilm._engine._tokenizer = tokenizer
+    assert max(seen) <= 4 * 32 * minilm.model.max_tokens
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
     np.testing.assert_array_equal(rows[2], minilm.embed(["end"])[0])
 

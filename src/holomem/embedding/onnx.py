@@ -1,25 +1,20 @@
-"""Sentence vectors from an ONNX graph: mean of the token vectors, unit length.
-
-Texts are run one by one. In a graph quantised to int8 the scale of each layer's input is taken over the whole batch, so
-a text beside others comes out with a cosine as low as .995 to itself alone (padding apart); one by one costs no time on
-one thread and makes a vector depend on its text only.
-"""
+"""Sentence vectors from an ONNX graph, mean of the token vectors, unit length; and when the model is in memory."""
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import importlib.util
 import os
-import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from holomem.embedding import heap
+from holomem.embedding.engine import WINDOWS, Engine, LocalEngine
 from holomem.embedding.files import ModelFiles, PinnedModel, file_hash, find_files
 from holomem.embedding.protocol import Vectors
 from holomem.errors import ModelError
@@ -28,48 +23,10 @@ from holomem.types import ModelId
 __all__ = ["OnnxEmbedder"]
 
 CHARS_PER_TOKEN: Final = 32  # a piece of the vocabulary has at most 16; what lies beyond is cut before tokenising
-_FEEDS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
-
-
-class _Engine:
-    """A tokenizer and a session, loaded. Both may be used by several threads at once."""
-
-    def __init__(self, files: ModelFiles, max_tokens: int, threads: int) -> None:
-        self.files = files
-        self.max_tokens = max_tokens
-        self.tokenizer = _load_tokenizer(files.tokenizer_path, max_tokens)
-        self.session = _load_session(files.graph_path, threads)
-        inputs = {feed.name: feed.type for feed in self.session.get_inputs()}
-        if unknown := sorted(inputs.keys() - _FEEDS):
-            raise ModelError(f"{files.graph_path} wants {unknown} too, which holomem cannot give; use another model")
-        self.types = {name: np.int32 if kind == "tensor(int32)" else np.int64 for name, kind in inputs.items()}
-
-    def vector(self, text: str) -> Vectors:
-        """The unit vector (dim,) of one text; zeros when it has no token but the markers of the tokenizer."""
-        encoding = self.tokenizer.encode(text)
-        if all(encoding.special_tokens_mask):
-            return np.zeros(self.files.dim, np.float32)
-        feeds = {"input_ids": encoding.ids, "attention_mask": encoding.attention_mask}
-        feeds["token_type_ids"] = encoding.type_ids
-        arrays = {name: np.array([feeds[name]], kind) for name, kind in self.types.items()}
-        try:
-            (tokens,) = self.session.run([self.files.output], arrays)
-        except Exception as error:  # onnxruntime's errors have no common base below Exception
-            raise ModelError(f"{self.files.graph_path} does not run ({_line(error)}); use another file") from error
-        # The mask is all ones for a text alone without padding, so the mean over the mask is the mean over tokens.
-        mean = tokens[0].astype(np.float64).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        if mean.shape != (self.files.dim,) or not np.isfinite(length) or length == 0.0:
-            raise ModelError(
-                f"{self.files.graph_path} gave {mean.shape} of length {length}, not {self.files.dim} numbers with a "
-                "direction; use another model file"
-            )
-        unit: Vectors = (mean / length).astype(np.float32)
-        return unit
-
+IDLE_SECONDS: Final = 300.0  # how long an isolated model waits for work
 
 # One engine a file and setting for the whole process; it lives as long as an embedder or a running call holds it.
-_engines: WeakValueDictionary[tuple[object, ...], _Engine] = WeakValueDictionary()
+_engines: WeakValueDictionary[tuple[object, ...], Engine] = WeakValueDictionary()
 _loading = threading.Lock()
 
 
@@ -78,6 +35,12 @@ class OnnxEmbedder:
 
     Embedders of the same files share one session. `threads` are used by one text; more than one rarely pays for
     texts of a sentence. Prefixes and `max_tokens` are taken from the folder's configuration unless given.
+
+    `isolated` keeps the model in a process of its own, which costs this one nothing: it is started at need, ends when
+    nothing came for `idle_seconds` (300 unless given) and never outlives its parent. In this process `idle_seconds`
+    unloads the model likewise; None (the default here) keeps it until `unload`.
+
+    A question is read up to the model's window; of a longer fact the vectors of up to four windows are averaged.
     """
 
     def __init__(
@@ -88,21 +51,29 @@ class OnnxEmbedder:
         max_tokens: int | None = None,
         query_prefix: str | None = None,
         passage_prefix: str | None = None,
+        isolated: bool = False,
+        idle_seconds: float | None = None,
         pinned: PinnedModel | None = None,
     ) -> None:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         if max_tokens is not None and max_tokens < 3:  # two markers and a token
             raise ValueError(f"max_tokens must be at least 3, not {max_tokens}")
+        if idle_seconds is not None and not idle_seconds > 0:
+            raise ValueError(f"idle_seconds must be positive, not {idle_seconds}")
         self.folder = Path(folder)
         self._threads = threads
         self._max_tokens = max_tokens
         self._query_prefix = query_prefix
         self._passage_prefix = passage_prefix
+        self._isolated = isolated
+        self._idle_seconds = idle_seconds
         self._pinned = pinned
         self._found: tuple[object, ModelFiles] | None = None
         self._model: ModelId | None = None
-        self._engine: _Engine | None = None
+        self._engine: Engine | None = None
+        self._used = 0.0  # when the last call ended
+        self._timer: threading.Timer | None = None
         self._failure: tuple[object, str] | None = None  # the files that did not load, and why
 
     def __repr__(self) -> str:
@@ -110,8 +81,14 @@ class OnnxEmbedder:
 
     @property
     def loaded(self) -> bool:
-        """True while this embedder holds a session."""
+        """True while this embedder holds a session, or the process that it lives in."""
         return self._engine is not None
+
+    @property
+    def form(self) -> str | None:
+        """None while the loaded model takes as little memory as it can (or none is loaded), else what forbids it."""
+        engine = self._engine
+        return None if engine is None else engine.note
 
     @property
     def model(self) -> ModelId:
@@ -152,21 +129,41 @@ class OnnxEmbedder:
         if isinstance(texts, str):
             raise TypeError("texts must be a sequence of strings, not one string")
         files = self._find()
-        rows = np.zeros((len(texts), files.dim), np.float32)
+        windows = 1 if query else WINDOWS
+        bound = CHARS_PER_TOKEN * self._window(files) * windows
+        # XLM-R's tokenizer makes a token of trailing space, and none takes a lone surrogate: it becomes "?".
+        words = [text.lstrip()[:bound].rstrip().encode("utf-8", "replace").decode("utf-8") for text in texts]
         prefix = self._prefix(files, query=query)
-        bound = CHARS_PER_TOKEN * self._window(files)
-        for row, text in zip(rows, texts, strict=True):
-            # XLM-R's tokenizer makes a token of trailing space, and none takes a lone surrogate: it becomes "?".
-            words = text.lstrip()[:bound].rstrip().encode("utf-8", "replace").decode("utf-8")
-            if words:
-                row[:] = self._load().vector(prefix + words)
+        asked = [number for number, text in enumerate(words) if text]
+        rows = np.zeros((len(texts), files.dim), np.float32)
+        if asked:
+            rows[asked] = self._load().vectors([prefix + words[number] for number in asked], windows)
+            self._wait_idle()
         return rows
 
     def unload(self) -> None:
         """Drop the session and give its memory back to the system, if no other embedder uses it."""
         self._engine = None
-        gc.collect()
-        _trim()
+        heap.give_back()
+
+    def _wait_idle(self) -> None:
+        """Unload when nothing has come for `idle_seconds`; a worker process minds its own time."""
+        self._used = time.monotonic()
+        if self._idle_seconds is not None and not self._isolated and self._timer is None:
+            self._start_timer(self._idle_seconds)
+
+    def _start_timer(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._if_idle)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _if_idle(self) -> None:
+        rest = self._used + (self._idle_seconds or 0.0) - time.monotonic()
+        self._timer = None
+        if rest <= 0:
+            self.unload()
+        elif self.loaded:
+            self._start_timer(rest)
 
     def _find(self) -> ModelFiles:
         """The files that are loaded, else those in the folder now: they may come, go and change while not loaded."""
@@ -187,7 +184,7 @@ class OnnxEmbedder:
     def _window(self, files: ModelFiles) -> int:
         return files.max_tokens if self._max_tokens is None else self._max_tokens
 
-    def _load(self) -> _Engine:
+    def _load(self) -> Engine:
         engine = self._engine
         if engine is not None:
             return engine
@@ -195,12 +192,13 @@ class OnnxEmbedder:
             raise ModelError(message)
         files = self._find()
         stamp = _stamp(files)
-        key = (stamp, files, self._window(files), self._threads)
+        idle_seconds = (self._idle_seconds or IDLE_SECONDS) if self._isolated else None
+        key = (stamp, files, self._window(files), self._threads, idle_seconds)
         with _loading:
             engine = _engines.get(key)
             if engine is None:
                 try:
-                    engine = _Engine(files, self._window(files), self._threads)
+                    engine = _start(files, self._window(files), self._threads, idle_seconds)
                 except ModelError as error:
                     self._failure = (stamp, str(error))
                     raise
@@ -209,38 +207,22 @@ class OnnxEmbedder:
         return engine
 
 
-def _load_tokenizer(path: Path, max_tokens: int) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise ModelError(f"tokenizers cannot be imported ({_line(error)}); reinstall it") from error
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises plain Exception
-        raise ModelError(f"{path} cannot be read ({_line(error)}); replace it") from error
-    tokenizer.no_padding()  # published files pad to 128 tokens, which costs time and changes int8 vectors
-    tokenizer.enable_truncation(max_tokens)
-    return tokenizer
+def _start(files: ModelFiles, max_tokens: int, threads: int, idle_seconds: float | None) -> Engine:
+    if idle_seconds is None:
+        return LocalEngine(files, max_tokens, threads)
+    from holomem.embedding.isolated import IsolatedEngine
+
+    return IsolatedEngine(files, max_tokens, threads, idle_seconds)
 
 
-def _load_session(path: Path, threads: int) -> Any:
-    """An inference session that keeps no arena and lets no idle thread spin."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(f"onnxruntime cannot be imported ({_line(error)}); reinstall it") from error
-    options = onnxruntime.SessionOptions()
-    options.enable_cpu_mem_arena = False  # an arena keeps the largest batch for good
-    options.enable_mem_pattern = False
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    options.log_severity_level = 3  # errors only; they are raised as well
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors have no common base below Exception
-        raise ModelError(f"{path} cannot be loaded ({_line(error)}); replace it by an intact model file") from error
+def _new_lock() -> None:
+    """In a forked child: the lock may be held by a thread that is not here."""
+    global _loading
+    _loading = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def _stamp(files: ModelFiles) -> tuple[object, ...] | None:
@@ -250,16 +232,3 @@ def _stamp(files: ModelFiles) -> tuple[object, ...] | None:
     except OSError:
         return None
     return (os.path.realpath(files.graph_path), *((stat.st_size, stat.st_mtime_ns) for stat in stats))
-
-
-def _line(error: BaseException) -> str:
-    """The message of an error in one line of at most 200 characters."""
-    return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def _trim() -> None:
-    """Return freed heap to the system: glibc keeps it otherwise (416 -> 65 MB with a full-size model)."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only; musl has none
-        if trim is not None:
-            trim(0)

@@ -13,10 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 import logging
-import os
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -24,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from holomem.embedding import child
 from holomem.embedding.files import E5_MODEL, PinnedFile, cache_folder, file_hash
 from holomem.errors import ModelError
 
@@ -114,31 +112,10 @@ def last_build(folder: Path) -> Build | None:
 
 def build(weights: Path, folder: Path) -> None:
     """Build the model in a child process unless it is there; a damaged one is replaced. ModelError with the remedy."""
-    if not sys.executable:
-        raise ModelError("sys.executable does not say which Python to build the model with; run `holomem model build`")
     if not is_built(folder):
         _log.info("building the model of %s in %s; this is done once and takes about ten seconds", PACKAGE, folder)
-    # Not by -m: the package imports this module, and it would stand there twice.
-    call = "from holomem.embedding.weights_e5 import main; main()"
-    command = [sys.executable, "-P", "-c", call, str(weights), str(folder)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-    try:
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False, creationflags=flags
-        )
-    except OSError as error:
-        raise ModelError(f"{sys.executable} cannot be started ({error}); run `holomem model build` once") from error
-    if done.returncode != 0:
-        raise ModelError(_failure(done))
-
-
-def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
-    if done.returncode < 0:
-        name = signal.Signals(-done.returncode).name
-        return f"building the model was ended by {name}, perhaps for want of memory; run `holomem model build` again"
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "building the model failed without a word; run `holomem model build` again"
+    arguments = (str(weights), str(folder))
+    child.run("building the model", "holomem.embedding.weights_e5.main", *arguments, remedy="run `holomem model build`")
 
 
 # ---- in the child ---------------------------------------------------------------------------------------------------
