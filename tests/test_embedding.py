@@ -425,7 +425,7 @@ def test_without_any_model_auto_says_what_it_looked_for_and_how_to_get_it():
     embedder = default_embedder()
     assert isinstance(embedder, MissingEmbedder)
     problem = fails(embedder, files.DEFAULT_MODEL.name)
-    assert f"hf download {files.DEFAULT_MODEL.name} --revision {files.DEFAULT_MODEL.revision} onnx/model_q" in problem
+    assert "run `holomem model fetch`" in problem
     assert problem.endswith(files.REMEDY)
     embedder.unload()
 

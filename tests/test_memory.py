@@ -4,8 +4,10 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from conftest import HashEmbedder
 
-from holomem import DuplicateFact, FactNotFound, Memory, NewFact, StoreError
+from holomem import DegradedWarning, DuplicateFact, FactNotFound, Memory, ModelError, NewFact, StoreError
+from holomem.embedding.sources import Source
 
 
 def test_adding_the_same_content_returns_the_existing_id(memory):
@@ -173,3 +175,37 @@ def test_a_compact_file_stores_phases_in_a_quarter_of_the_space(path):
     raw = sqlite3.connect(path)
     assert raw.execute("SELECT length(hrr_vector) FROM facts").fetchone() == (2048,)
     raw.close()
+
+
+def test_a_file_keeps_the_model_that_it_was_filled_with(path, monkeypatch):
+    first, later = HashEmbedder("first"), HashEmbedder("later")
+    installed = [first]
+    monkeypatch.setattr(
+        "holomem.embedding.sources.sources", lambda: tuple(Source(e.model.name, "", e) for e in installed)
+    )
+    with Memory(path) as memory:
+        memory.add("nginx is deployed by CI")
+    installed.insert(0, later)
+    with Memory(path) as memory:
+        memory.add("backups run at night")
+        assert memory.status().model == first.model
+        assert memory.status().missing_vectors == 0
+        assert later.embedded == 0
+    installed.remove(first)
+    with Memory(path) as memory:
+        with pytest.warns(
+            DegradedWarning, match=r"are of first .* `holomem model use` and `holomem reembed` to go over"
+        ):
+            assert memory.search("nginx")[0].channels.semantic is None
+        assert memory.status().model is None
+        with pytest.raises(ModelError, match="are of first"):
+            memory.reembed()
+    with Memory(path) as memory:
+        assert memory.use_model() == later.model
+        assert memory.status().missing_vectors == 2
+        assert memory.reembed() == 2
+        assert memory.search("nginx")[0].channels.semantic > 0
+    installed.append(first)
+    with Memory(path) as memory:
+        assert memory.status().model == later.model
+        assert memory.status().foreign_vectors == 0

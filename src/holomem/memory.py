@@ -18,12 +18,24 @@ from holomem import contradictions as conflicts
 from holomem import fusion, ingest, portable, structure, text, upkeep
 from holomem import search as recall
 from holomem.database import Database
-from holomem.embedding import Embedder, default_embedder
-from holomem.errors import DegradedWarning, HolomemError, StoreError
+from holomem.embedding import Embedder
+from holomem.embedding.sources import default_embedder, fetch_if_missing
+from holomem.errors import DegradedWarning, HolomemError, ModelError, StoreError
 from holomem.index import Index, Names
 from holomem.semantics import Semantics
 from holomem.store import Store, split_list
-from holomem.types import Contradiction, Entity, Fact, Filter, Hit, ImportReport, NewFact, Status, StructuralHit
+from holomem.types import (
+    Contradiction,
+    Entity,
+    Fact,
+    Filter,
+    Hit,
+    ImportReport,
+    ModelId,
+    NewFact,
+    Status,
+    StructuralHit,
+)
 
 __all__ = ["Memory"]
 
@@ -56,10 +68,13 @@ class Memory:
         cache_mb: float = CACHE_MB,
         compact: bool = False,
         read_only: bool = False,
+        fetch: bool = False,
     ) -> None:
         """Open or make the file at `path`; ":memory:" stays in memory. A file of the Hermes plugin is adopted.
 
-        `embedder` "auto" takes the model that is installed, None switches the semantic channel off. `candidates`
+        `embedder` "auto" takes the installed model that the file was filled with, in a new file the first there is;
+        None switches the semantic channel off. `fetch` gets the default model from the hub when none is installed; no
+        network is used otherwise, and never later. `candidates`
         "cascade" is the reference behaviour of the specification. `half_life_days` 0 means no decay. `cache_mb` bounds
         the semantic vectors kept in memory. `compact` makes a *new* file store HRR vectors in a quarter of the space,
         which the Hermes plugin cannot read.
@@ -82,7 +97,9 @@ class Memory:
         self._store = Store(self._database)
         if compact and not self._database.read_only and self._store.count() == 0:
             self._store.set_meta("hrr_format", "uint16")
-        self._semantics = Semantics(self._store, default_embedder() if embedder == "auto" else embedder)
+        self._semantics = Semantics(self._store, embedder)
+        if fetch and embedder == "auto":
+            self._fetch()
         self._index = Index(self._store, width=self._store.width, cache_bytes=int(cache_mb * 1_000_000))
         self._names = Names(self._store)
         self._mend()
@@ -357,7 +374,19 @@ class Memory:
         with self._write():
             model_id = self._semantics.register()
             self._store.drop_vectors(except_model=model_id)
+            self._store.keep_model(model_id)
             return self._store.vector_counts(model_id)[0]
+
+    def use_model(self, embedder: Embedder | None = None) -> ModelId:
+        """Make `embedder`, else the first model that is installed, the one of this file, and return its identity.
+
+        The vectors that are there stay until `reembed` and are not compared with those of another model.
+        Raises ModelError when there is no model.
+        """
+        with self._write():
+            model = self._semantics.use(default_embedder() if embedder is None else embedder)
+        self._healed = -1
+        return model
 
     def backup(self, destination: str | os.PathLike[str]) -> Path:
         """Write one complete, consistent copy with owner-only rights, and return its path. Raises StoreError."""
@@ -499,6 +528,12 @@ class Memory:
         else:
             with suppress(HolomemError):  # locked, or the model failed, which is reported on its own
                 upkeep.embed_facts(self._store, self._semantics, missing)
+
+    def _fetch(self) -> None:
+        try:
+            fetch_if_missing()
+        except ModelError as error:
+            self._report(f"the embedding model was not fetched: {error}")
 
     def _without_vector(self) -> list[int]:
         self._semantics.calibration()

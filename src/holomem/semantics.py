@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem.embedding import Calibration, Embedder, known, measure
+from holomem.embedding import Calibration, Embedder, default_embedder, known, measure
 from holomem.errors import DegradedWarning, ModelError
 from holomem.store import Store
 from holomem.types import ModelId
@@ -24,17 +25,26 @@ Floats = NDArray[np.float32]
 
 
 class Semantics:
-    """An embedder as a store uses it. Without an embedder the channel is off, and that is no fault."""
+    """An embedder as a store uses it. Without an embedder the channel is off, and that is no fault.
 
-    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+    "auto" is the installed model whose vectors the store holds, and is looked for at the first need.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder | Literal["auto"] | None) -> None:
         self._store = store
-        self._embedder = embedder
+        self._chosen = embedder
         self._lock = threading.Lock()
         self._failure: str | None = None
         self._warned = False
         self._sound = False  # it has embedded, so that `problem`, which looks at files, need not be asked each time
         self._calibration: Calibration | None = None
         self._model_id: int | None = None
+
+    @property
+    def _embedder(self) -> Embedder | None:
+        if self._chosen == "auto":
+            self._chosen = default_embedder(self._store.kept_model())
+        return self._chosen
 
     def problem(self) -> str | None:
         """None when the channel works, else the reason and the remedy; never loads the model."""
@@ -53,7 +63,12 @@ class Semantics:
     @property
     def wanted(self) -> bool:
         """Whether this memory is meant to have the channel."""
-        return self._embedder is not None
+        return self._chosen is not None
+
+    @property
+    def form(self) -> str | None:
+        """What keeps the loaded model from taking as little memory as it can; None where nothing does."""
+        return getattr(self._embedder, "form", None)
 
     @property
     def model(self) -> ModelId | None:
@@ -116,7 +131,18 @@ class Semantics:
         assert model is not None
         if self.model_id() is None:
             self._model_id = self._store.add_model(model)
+        if self._store.kept_model() is None:
+            self._store.keep_model(self._model_id or 0)
         return self._model_id or 0
+
+    def use(self, embedder: Embedder) -> ModelId:
+        """Make this the embedder of the store, and return its identity. ModelError when there is none."""
+        model = embedder.model
+        self._store.keep_model(self._store.add_model(model))
+        self._chosen = embedder
+        self._failure = self._calibration = self._model_id = None
+        self._sound = self._warned = False
+        return model
 
     def forget(self) -> None:
         """Look the model's number up anew: the transaction that gave it was rolled back."""
@@ -125,8 +151,9 @@ class Semantics:
     def unload(self) -> None:
         """Give the model's memory back; the next embedding loads it again."""
         self._sound = False
-        if self._embedder is not None:
-            self._embedder.unload()
+        if isinstance(self._chosen, str) or self._chosen is None:
+            return
+        self._chosen.unload()
 
     def _stored(self) -> Calibration | None:
         model = self.model

@@ -421,6 +421,24 @@ class Store:
             ).fetchone()
         return None if row is None else row[0]
 
+    def kept_model(self) -> ModelId | None:
+        """The model that this file was filled with, or was told to use; None while it holds vectors of none or many."""
+        with self.database.read() as connection:
+            found = (
+                connection.execute(
+                    "SELECT identity FROM models WHERE model_id = (SELECT value FROM meta WHERE key = 'model')"
+                ).fetchall()
+                or connection.execute(
+                    "SELECT identity FROM models AS m"
+                    " WHERE EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.model_id = m.model_id) LIMIT 2"
+                ).fetchall()
+            )
+        return ModelId(**json.loads(found[0][0])) if len(found) == 1 else None
+
+    def keep_model(self, model_id: int) -> None:
+        """Remember which model this file uses."""
+        self.set_meta("model", model_id)
+
     def set_vectors(self, model_id: int, vectors: Iterable[tuple[int, str, bytes]]) -> int:
         """Store (fact_id, content, vector) and return how many were taken.
 

@@ -75,7 +75,7 @@ def status(store: Store, index: Index, names: Names, semantics: Semantics) -> St
         foreign_vectors=foreign,
         unanalysed=len(store.unanalysed()),
         problems=tuple(_problems(store, semantics, facts - vectors, foreign)),
-        notes=tuple(_notes(store)),
+        notes=tuple(_notes(store, semantics)),
     )
 
 
@@ -125,13 +125,16 @@ def _problems(store: Store, semantics: Semantics, missing: int, foreign: int) ->
     return problems
 
 
-def _notes(store: Store) -> list[str]:
-    if not has_wal_reset_bug() or store.database.journal_mode() != "wal":
-        return []
-    return [
-        f"SQLite {sqlite3.sqlite_version} can corrupt a WAL file when another program writes to it at the same time"
-        " (holomem's own processes are safe with each other); SQLite 3.51.3 and later are not affected"
-    ]
+def _notes(store: Store, semantics: Semantics) -> list[str]:
+    notes = []
+    if has_wal_reset_bug() and store.database.journal_mode() == "wal":
+        notes.append(
+            f"SQLite {sqlite3.sqlite_version} can corrupt a WAL file when another program writes to it at the same time"
+            " (holomem's own processes are safe with each other); SQLite 3.51.3 and later are not affected"
+        )
+    if semantics.form is not None:
+        notes.append(f"the model takes more memory than it need: {semantics.form}")
+    return notes
 
 
 def _cure(fault: str) -> str:

@@ -32,7 +32,7 @@ def show_demo(as_json: bool) -> None:
         _refuse_others(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegradedWarning)  # said in the first lines
-        with Memory(path, embedder="auto" if chosen.model else None) as memory:
+        with Memory(path, embedder="auto" if chosen.model else None, fetch=chosen.model) as memory:
             memory.add_many(demo.FACTS)
             off = memory.status().channels["semantic"]
             found = [_ask(memory, question) for question in demo.QUESTIONS]

@@ -1,4 +1,4 @@
-"""Where the files of a model are and what they say about it. The only module that may ever use a network; it does not.
+"""Where the files of a model are and what they say about it.
 
 A model is a folder with an ONNX graph (`model.onnx`, or one in `onnx/`) and `tokenizer.json`. The configuration files
 of sentence-transformers are read where they are there and say how to pool, how much text fits and which prefixes
@@ -69,10 +69,7 @@ class PinnedModel:
         """How to get the files, in one sentence."""
         if self.command:
             return f"run `{self.command}`, or {REMEDY}"
-        return (
-            f"fetch it with `hf download {self.name} --revision {self.revision} {self.graphs[0].path} "
-            f"{self.tokenizer.path}`, or {REMEDY}"
-        )
+        return f"run `holomem model fetch`, or {REMEDY}"
 
 
 @dataclass(frozen=True, slots=True)

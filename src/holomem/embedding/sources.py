@@ -26,12 +26,15 @@ __all__ = [
     "Source",
     "build_model",
     "default_embedder",
+    "fetch_if_missing",
+    "fetch_model",
     "sources",
     "state",
     "verify_model",
 ]
 
 MODEL_DIR: Final = "HOLOMEM_MODEL_DIR"
+ISOLATED: Final = "HOLOMEM_ISOLATED"
 E5_DIM: Final = 384
 
 
@@ -89,27 +92,51 @@ def sources() -> tuple[Source, ...]:
     return (_named_folder(), _hub_cache(), _weights_package())
 
 
-def default_embedder() -> Embedder:
-    """The model for "auto": of the first source that has one.
+def default_embedder(wanted: ModelId | None = None) -> Embedder:
+    """The model for "auto": the one that is `wanted`, whose vectors a memory holds, else that of the first source.
 
     Nothing is fetched, built or raised: what is missing is said by the `problem()` of the embedder.
     """
     looked = sources()
-    for source in looked:
-        if source.embedder is not None:
-            return source.embedder
-    pinned = files.DEFAULT_MODEL
+    found = [source.embedder for source in looked if source.embedder is not None]
+    if not found:
+        pinned = files.DEFAULT_MODEL
+        return MissingEmbedder(
+            f"no embedding model: {MODEL_DIR} is not set, {pinned.name} is not in the Hugging Face cache and "
+            f"{looked[-1].message}, or {pinned.remedy()}"
+        )
+    if wanted is None:
+        return found[0]
+    for embedder in found:
+        if embedder.problem() is None and embedder.model == wanted:
+            return embedder
+    if (problem := found[0].problem()) is not None:
+        return MissingEmbedder(problem)
+    again = next((p.remedy() for p in (files.DEFAULT_MODEL, E5_MODEL) if p.name == wanted.name), "install it again")
     return MissingEmbedder(
-        f"no embedding model: {MODEL_DIR} is not set, {pinned.name} is not in the Hugging Face cache and "
-        f"{looked[-1].message}, or {pinned.remedy()}"
+        f"the vectors of this memory are of {wanted.name} ({wanted.file_hash[:12]}), which is not here; {again}; or "
+        f"run `holomem model use` and `holomem reembed` to go over to {found[0].model.name}"
     )
+
+
+def fetch_model() -> Path:
+    """The folder of the default model in the hub's cache, after getting there what is missing. ModelError."""
+    from holomem.embedding.hub import fetch
+
+    return fetch(files.DEFAULT_MODEL)
+
+
+def fetch_if_missing() -> None:
+    """Fetch the default model unless a source has one. ModelError."""
+    if _used() is None:
+        fetch_model()
 
 
 def _named_folder() -> Source:
     folder = os.environ.get(MODEL_DIR)
     if not folder:
         return Source(MODEL_DIR, "not set")
-    return Source(MODEL_DIR, f"names {folder}", OnnxEmbedder(Path(folder).expanduser()))
+    return Source(MODEL_DIR, f"names {folder}", OnnxEmbedder(Path(folder).expanduser(), isolated=_isolated()))
 
 
 def _hub_cache() -> Source:
@@ -117,20 +144,35 @@ def _hub_cache() -> Source:
     snapshot = files.cached_folder(pinned)
     if snapshot is None:
         return Source("hub cache", f"{pinned.name} is not in {files._hub_cache()}")
-    return Source("hub cache", f"{pinned.name} is in {snapshot}", OnnxEmbedder(snapshot, pinned=pinned), pinned)
+    return Source(
+        "hub cache",
+        f"{pinned.name} is in {snapshot}",
+        OnnxEmbedder(snapshot, pinned=pinned, isolated=_isolated()),
+        pinned,
+    )
 
 
 def _weights_package() -> Source:
     name = "weights package"
     weights, folder = weights_e5.installed(), weights_e5.built_folder()
     if weights_e5.is_built(folder):
-        return Source(name, f"{E5_MODEL.name} was built in {folder}", PackagedEmbedder(weights, folder), E5_MODEL)
+        return Source(
+            name,
+            f"{E5_MODEL.name} was built in {folder}",
+            PackagedEmbedder(weights, folder, isolated=_isolated()),
+            E5_MODEL,
+        )
     if weights is None:
         return Source(name, f"{weights_e5.PACKAGE} is not installed; run `{weights_e5.EXTRA}`")
     if (problem := weights_e5.weights_problem(weights)) is not None:
         return Source(name, problem)
     message = f"{weights_e5.version()} is installed; {E5_MODEL.name} is built of it at the first use, in {folder}"
-    return Source(name, message, PackagedEmbedder(weights, folder), E5_MODEL)
+    return Source(name, message, PackagedEmbedder(weights, folder, isolated=_isolated()), E5_MODEL)
+
+
+def _isolated() -> bool:
+    """Whether models are to live in a process of their own."""
+    return os.environ.get(ISOLATED, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def _used() -> Source | None:
