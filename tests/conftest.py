@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -54,6 +55,10 @@ class HashEmbedder:
 def no_model_from_outside(monkeypatch, tmp_path_factory):
     """No model of whoever runs the tests, no cache, no installed weights, in processes that a test starts neither."""
     nowhere = tmp_path_factory.mktemp("nowhere")
+    made = Path(tempfile.gettempdir()) / f"holomem-tests-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+    made.mkdir(exist_ok=True)
+    (nowhere / "cache").mkdir()
+    (nowhere / "cache" / "tokenizers").symlink_to(made)  # making one takes ten seconds: once in a run
     for name in ("HOLOMEM_MODEL_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(nowhere / "no-models"))

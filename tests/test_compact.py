@@ -19,7 +19,7 @@ from holomem.embedding.compact import META, CompactTokenizer, Unsupported
 from holomem.embedding.compact_build import _compare, build, build_apart
 from holomem.embedding.compact_file import FORMAT, PAGE, found, trie
 from holomem.embedding.compact_texts import texts
-from holomem.embedding.files import file_hash
+from holomem.embedding.hashes import file_hash
 from holomem.errors import ModelError
 
 RULES = {
@@ -208,7 +208,7 @@ def test_texts_that_the_library_may_read_otherwise_have_no_ids(small):
 def test_a_text_without_words_has_its_markers_only(small):
     opened = CompactTokenizer.open(small[1])
     assert opened.encode("") == [0, 2] == opened.encode("\ufeff\xad")
-    assert opened.markers == 2
+    assert (opened.before, opened.after) == (1, 1)
 
 
 def test_threads_share_one_tokenizer(small):

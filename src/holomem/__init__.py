@@ -1,5 +1,7 @@
 """Long-term memory for AI agents in one SQLite file."""
 
+from typing import TYPE_CHECKING, Any
+
 from holomem.errors import (
     DegradedWarning,
     DuplicateFact,
@@ -9,7 +11,6 @@ from holomem.errors import (
     ModelError,
     StoreError,
 )
-from holomem.memory import Memory
 from holomem.types import (
     Contradiction,
     Entity,
@@ -22,6 +23,9 @@ from holomem.types import (
     Status,
     StructuralHit,
 )
+
+if TYPE_CHECKING:
+    from holomem.memory import Memory
 
 __all__ = [
     "Contradiction",
@@ -46,3 +50,12 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`Memory`, imported when it is asked for: a process that only runs the model does without."""
+    if name == "Memory":
+        from holomem.memory import Memory
+
+        return Memory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -64,9 +64,14 @@ class CompactTokenizer:
         return cls(*read(path))
 
     @property
-    def markers(self) -> int:
-        """How many of the ids are markers that every text gets."""
-        return len(self._before) + len(self._after)
+    def before(self) -> int:
+        """How many of the ids are markers in front."""
+        return len(self._before)
+
+    @property
+    def after(self) -> int:
+        """How many of the ids are markers at the end."""
+        return len(self._after)
 
     def encode(self, text: str) -> list[int] | None:
         """The ids with the markers, of any length; None where the library may read the text otherwise."""
