@@ -33,6 +33,7 @@ RULES = {
         "\u2122": "tm",
         "\u2026": "...",
         "\uff76": "\u30ab",
+        "\u0958": "\u0915\u093c",
     },
     **{
         "e\u0301": "é",
@@ -152,7 +153,7 @@ def test_the_ids_of_a_small_vocabulary_are_those_of_the_library(small):
     words = [piece.replace(META, " ") for piece, _ in vocabulary()]
     differ, without = unequal(*small, texts(words, 4000, seed=11))
     assert not differ
-    assert without < 200
+    assert without < 20
 
 
 @settings(max_examples=400, deadline=None)
@@ -201,8 +202,8 @@ def test_texts_that_the_library_may_read_otherwise_have_no_ids(small):
     opened = CompactTokenizer.open(small[1])
     assert opened.encode("\ud800") is None  # the library takes no lone surrogate
     assert opened.encode("\u200d\xb2\u0301") is None  # is it an emoji's joiner?
-    assert opened.encode("\u094d\ufb01\u0301") is None  # is it a letter of a conjunct?
-    assert opened.encode("\u094d \ufb01\u0301") is not None
+    assert opened.encode("\u094d\u0958\u0301") is None  # is it a letter of a conjunct?
+    assert opened.encode("\u094d\ufb01\u0301") is not None
 
 
 def test_a_text_without_words_has_its_markers_only(small):
@@ -252,7 +253,7 @@ def test_e5_has_the_library_s_ids_for_texts_of_life_and_odd_ones(e5, shared):
     words = [piece.replace(META, " ") for piece in sorted(Tokenizer.from_file(str(e5[0])).get_vocab())]
     differ, without = unequal(*e5, texts(words, 3000, seed=14))
     assert not differ
-    assert without < 150
+    assert without < 15
 
 
 @pytest.mark.model

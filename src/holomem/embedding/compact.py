@@ -159,8 +159,8 @@ class CompactTokenizer:
         first, last = text[start], text[end - 1]
         if start:
             behind = text[start - 1]
-            indic = first > "\u07ff" and bool(kinds[start - 1] & JOINS)
-            if behind == _ZWJ or indic or (_is_korean(behind) and _is_korean(first)):
+            conjunct = bool(kinds[start - 1] & JOINS) and _is_indic(first)
+            if behind == _ZWJ or conjunct or (_is_korean(behind) and _is_korean(first)):
                 return True
         if end < len(text):
             ahead = text[end]
@@ -233,6 +233,11 @@ class CompactTokenizer:
                 path.append(ids[end])
             end = starts[end]
         return tuple(reversed(path))
+
+
+def _is_indic(char: str) -> bool:
+    """Whether it may be a consonant of the scripts that have conjuncts; those beyond the basic plane are never short."""
+    return "\u0900" <= char <= "\u1cff" or "\ua800" <= char <= "\uabff"
 
 
 def _is_korean(char: str) -> bool:
