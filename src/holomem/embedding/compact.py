@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from holomem.embedding.compact_file import CONTROL, JOINS, PREPENDS, RULE, Unsupported, found, read
+from holomem.embedding.compact_file import CONTROL, ENDS, JOINS, LAST, PREPENDS, RULE, Unsupported, found, read
 
 __all__ = ["META", "CompactTokenizer", "Unsupported"]
 
@@ -206,17 +206,19 @@ class CompactTokenizer:
             unit = root
             end = at
             for byte in word[at : at + longest]:
-                unit = cells[unit >> 9 ^ byte]
+                unit = cells[unit >> 10 ^ byte]
                 if unit & 0xFF != byte:
                     break
                 end += 1
-                if unit & 0x100:
-                    number = cells[unit >> 9] >> 8
+                if unit & ENDS:
+                    number = (unit if unit & LAST else cells[unit >> 10]) >> 10
                     total = scores[number] + here
                     if starts[end] < 0 or total > sums[end]:
                         sums[end], starts[end], ids[end] = total, at, number
                     if end == next_char:
                         known = True
+                    if unit & LAST:
+                        break
             if not known:
                 total = self._unknown_score + here
                 if starts[next_char] < 0 or total > sums[next_char]:
