@@ -33,7 +33,7 @@ __all__ = ["build", "build_apart"]
 
 CLUSTER_BYTES: Final = 5  # the library looks a cluster of characters up as a whole only up to here
 UNKNOWN_PENALTY: Final = 10.0  # the library's: below the lowest score
-TRIALS: Final = 3000
+TRIALS: Final = 2000
 # What reading JSON of another shape than we know raises, and bytes of another form.
 _OTHER_FORM: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, struct.error)
 _LAST: Final = 0x10FFFF
@@ -140,8 +140,8 @@ def _translated(tokenizer: dict[str, Any], source: dict[str, str]) -> tuple[dict
         "rules": trie(rule_keys, [places[rules[key]] for key in rule_keys]) if rules else b"",
         "ends": ends.tobytes(),
         "texts": b"".join(replacements),
-        "blocks": blocks.tobytes(),
-        "classes": classes.tobytes(),
+        "blocks": blocks,
+        "classes": classes,
     }
     return settings, arrays
 
@@ -272,8 +272,8 @@ def _offset(unit: int) -> int:
     return unit >> 10 << ((unit & 0x200) >> 6)
 
 
-def _classes(rules: dict[bytes, bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """For each block of 256 characters the number of its row; the rows, uint8, with what a character is."""
+def _classes(rules: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+    """For each block of 256 characters the number of its row, uint16; the rows, uint8, with what a character is."""
     classes = np.zeros(_LAST + 1, np.uint8)
     for key in rules:
         if len(char := key.decode("utf-8")) == 1:
@@ -281,8 +281,9 @@ def _classes(rules: dict[bytes, bytes]) -> tuple[np.ndarray[Any, Any], np.ndarra
     if rules:
         for point, kind in _asked():
             classes[point] |= kind
-    rows, blocks = np.unique(classes.reshape(-1, _BLOCK), axis=0, return_inverse=True)
-    return blocks.astype("<u2").reshape(-1), rows
+    rows: dict[bytes, int] = {}
+    blocks = [rows.setdefault(row.tobytes(), len(rows)) for row in classes.reshape(-1, _BLOCK)]
+    return np.array(blocks, "<u2").tobytes(), b"".join(rows)
 
 
 @cache
