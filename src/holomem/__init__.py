@@ -11,6 +11,7 @@ from holomem.errors import (
 )
 from holomem.memory import Memory
 from holomem.types import (
+    Answer,
     Contradiction,
     Entity,
     Fact,
@@ -24,6 +25,7 @@ from holomem.types import (
 )
 
 __all__ = [
+    "Answer",
     "Contradiction",
     "DegradedWarning",
     "DuplicateFact",

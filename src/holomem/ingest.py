@@ -7,13 +7,13 @@ The same steps mend what another program wrote into the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import entities, fusion, hrr, text
+from holomem import entities, fusion, hrr, roles, text
 from holomem.index import Names
 from holomem.store import Store, split_list
 from holomem.types import NewFact
@@ -33,6 +33,7 @@ class Statement:
     trust_score: float
     terms: tuple[str, ...]
     entities: tuple[str, ...] | None
+    roles: dict[str, str] | None
 
 
 def statement(new: NewFact) -> Statement:
@@ -49,7 +50,8 @@ def statement(new: NewFact) -> Statement:
             raise TypeError(f"entities is the string {new.entities!r}; give a sequence of names")
         names = tuple(name.strip() for name in (text.check(n, "an entity") for n in new.entities) if entities.key(name))
     terms = tuple(text.analyze(content))
-    return Statement(content, category, tag_list(new.tags), float(new.trust_score), terms, names)
+    fillers = None if new.roles is None else roles.checked(new.roles)
+    return Statement(content, category, tag_list(new.tags), float(new.trust_score), terms, names, fillers)
 
 
 def tag_list(tags: str | Sequence[str]) -> str:
@@ -65,28 +67,38 @@ def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
     if known is not None:
         return known, False
     linked = _entities(store, names, new.content, new.entities)
+    fillers = _fillers(store, names, new.roles or {})
+    linked = list(dict.fromkeys([*linked, *fillers.values()]))
     fact_id = store.insert(
         new.content,
         category=new.category,
         tags=new.tags,
         trust_score=new.trust_score,
         terms=" ".join(new.terms),
-        hrr_vector=_encoded(store, names, new.terms, linked),
+        hrr_vector=_encoded(store, names, new.terms, linked, fillers),
     )
     store.link(fact_id, linked)
+    if fillers:
+        store.set_roles(fact_id, fillers)
     return fact_id, True
 
 
 def replace(store: Store, names: Names, fact_id: int, new: Statement) -> None:
-    """Let a fact say something else; its entities, terms and HRR vector follow. Raises DuplicateFact."""
+    """Let a fact say something else; its entities, terms and HRR vector follow, its roles stay unless others are given.
+
+    Raises DuplicateFact.
+    """
     store.set_content(fact_id, new.content, " ".join(new.terms))
-    _relate(store, names, fact_id, new.content, new.terms, new.entities, keep=())
+    _relate(store, names, fact_id, new.content, new.terms, new.entities, roles=new.roles)
 
 
-def relink(store: Store, names: Names, fact_id: int, given: Sequence[str]) -> None:
-    """Give a fact other entities."""
+def relink(
+    store: Store, names: Names, fact_id: int, given: Sequence[str] | None, roles: Mapping[str, str] | None = None
+) -> None:
+    """Give a fact other entities, other roles or both; None keeps what it has, and a filler stays an entity."""
     content = store.get(fact_id).content
-    _relate(store, names, fact_id, content, text.analyze(content), given, keep=())
+    keep = store.linked_entities(fact_id) if given is None else ()
+    _relate(store, names, fact_id, content, text.analyze(content), given or (), keep=keep, roles=roles)
 
 
 def mend(store: Store, names: Names) -> int:
@@ -121,11 +133,20 @@ def _relate(
     content: str,
     terms: Sequence[str],
     given: Sequence[str] | None,
-    keep: Sequence[int],
+    *,
+    keep: Sequence[int] = (),
+    roles: Mapping[str, str] | None = None,
 ) -> None:
-    """Link a stored fact to its entities, those to `keep` first, and store the HRR vector that holds them."""
-    linked = list(dict.fromkeys([*keep, *_entities(store, names, content, given)]))
+    """Link a stored fact to its entities, those to `keep` first, and store the HRR vector that holds them.
+
+    `roles` replace those of the fact; None keeps them.
+    """
+    linked = [*keep, *_entities(store, names, content, given)]
+    fillers = store.roles(fact_id) if roles is None else _fillers(store, names, roles)
+    linked = list(dict.fromkeys([*linked, *fillers.values()]))
     store.link(fact_id, linked)
+    if roles is not None:
+        store.set_roles(fact_id, fillers)
     encode(store, names, fact_id, terms, linked)
 
 
@@ -140,14 +161,23 @@ def _entities(store: Store, names: Names, content: str, given: Sequence[str] | N
     return list(dict.fromkeys(linked))
 
 
+def _fillers(store: Store, names: Names, given: Mapping[str, str]) -> dict[str, int]:
+    """Role -> id of its filler; new entities are made."""
+    names.refresh()
+    return {role: _resolve(store, names, name) for role, name in given.items()}
+
+
 def encode(store: Store, names: Names, fact_id: int, terms: Sequence[str], entity_ids: Sequence[int]) -> None:
-    """Store the HRR vector of a fact with these terms and entities."""
-    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids))
+    """Store the HRR vector of a fact with these terms, these entities and the roles that the file has for it."""
+    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids, store.roles(fact_id)))
 
 
-def _encoded(store: Store, names: Names, terms: Sequence[str], entity_ids: Sequence[int]) -> bytes:
+def _encoded(
+    store: Store, names: Names, terms: Sequence[str], entity_ids: Sequence[int], fillers: Mapping[str, int]
+) -> bytes:
     bound = [name for name in map(names.name, entity_ids) if name is not None]
-    return hrr.encode(hrr.encode_fact(terms, bound, store.width), compact=store.compact)
+    filled = [(role, name) for role, i in sorted(fillers.items()) if (name := names.name(i)) is not None]
+    return hrr.encode(hrr.encode_fact(terms, bound, store.width, roles=filled), compact=store.compact)
 
 
 def _resolve(store: Store, names: Names, name: str) -> int:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
@@ -38,7 +38,8 @@ class FactRow(NamedTuple):
     category: str
     created: float | None
     updated: float | None
-    entities: int
+    bound: int
+    """parts of the HRR vector beside the text: entities and roles"""
     terms: str | None
 
 
@@ -236,19 +237,23 @@ class Store:
         """The index's view of all facts, or of those with these ids."""
         columns = (
             f"f.fact_id, f.trust_score, f.category, {_EPOCH.format('f.created_at')}, {_EPOCH.format('f.updated_at')},"
-            " ifnull(l.links, 0), f.terms"
+            " ifnull(l.links, 0) + ifnull(r.roles, 0), f.terms"
         )
         with self.database.read() as connection:
             if fact_ids is None:
                 links = "(SELECT fact_id, count(*) AS links FROM fact_entities GROUP BY fact_id)"
+                roles = "(SELECT fact_id, count(*) AS roles FROM fact_roles GROUP BY fact_id)"
                 yield from map(
                     FactRow._make,
-                    connection.execute(f"SELECT {columns} FROM facts f LEFT JOIN {links} l USING (fact_id)"),
+                    connection.execute(
+                        f"SELECT {columns} FROM facts f"
+                        f" LEFT JOIN {links} l USING (fact_id) LEFT JOIN {roles} r USING (fact_id)"
+                    ),
                 )
                 return
             columns = columns.replace(
                 "ifnull(l.links, 0)", "(SELECT count(*) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
-            )
+            ).replace("ifnull(r.roles, 0)", "(SELECT count(*) FROM fact_roles r WHERE r.fact_id = f.fact_id)")
             for ids, marks in _batches(fact_ids):
                 yield from map(
                     FactRow._make,
@@ -378,6 +383,65 @@ class Store:
         with self.database.read() as connection:
             return connection.execute("SELECT fact_id, entity_id FROM fact_entities").fetchall()
 
+    # ---- roles ------------------------------------------------------------------------------------------------
+
+    def set_roles(self, fact_id: int, fillers: Mapping[str, int]) -> None:
+        """Make these (role -> entity id) the roles of a fact; the fillers are linked to it already."""
+        with self.database.write() as connection:
+            connection.execute("DELETE FROM fact_roles WHERE fact_id = ?", (fact_id,))
+            connection.executemany(
+                "INSERT INTO fact_roles (fact_id, role, entity_id) VALUES (?, ?, ?)",
+                [(fact_id, role, entity_id) for role, entity_id in fillers.items()],
+            )
+
+    def roles(self, fact_id: int) -> dict[str, int]:
+        """Role -> entity id of a fact."""
+        with self.database.read() as connection:
+            return dict(connection.execute("SELECT role, entity_id FROM fact_roles WHERE fact_id = ?", (fact_id,)))
+
+    def filled(self, role: str, entity_ids: Sequence[int]) -> list[int]:
+        """Ids of the facts in which one of these entities has this role."""
+        with self.database.read() as connection:
+            return [
+                fact_id
+                for ids, marks in _batches(entity_ids)
+                for (fact_id,) in connection.execute(
+                    f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
+                )
+            ]
+
+    def with_roles(self, fact_ids: Sequence[int]) -> list[int]:
+        """Those of the facts that have any role."""
+        with self.database.read() as connection:
+            return [
+                fact_id
+                for ids, marks in _batches(fact_ids)
+                for (fact_id,) in connection.execute(
+                    f"SELECT DISTINCT fact_id FROM fact_roles WHERE fact_id IN ({marks})", ids
+                )
+            ]
+
+    def fillers(self, role: str) -> list[int]:
+        """Ids of the entities that have this role in some fact."""
+        with self.database.read() as connection:
+            return [
+                row[0]
+                for row in connection.execute("SELECT DISTINCT entity_id FROM fact_roles WHERE role = ?", (role,))
+            ]
+
+    def fillers_of(self, role: str, fact_ids: Sequence[int]) -> dict[int, int]:
+        """Fact id -> the entity that has this role in it, of those facts that have the role."""
+        found: dict[int, int] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                found.update(
+                    connection.execute(
+                        f"SELECT fact_id, entity_id FROM fact_roles WHERE role = ? AND fact_id IN ({marks})",
+                        (role, *ids),
+                    )
+                )
+        return found
+
     # ---- vectors ----------------------------------------------------------------------------------------------
 
     def set_phases(self, fact_id: int, blob: bytes) -> None:
@@ -502,14 +566,18 @@ class Store:
             return int(connection.execute(statement, values).fetchone()[0])
 
     def _facts(self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
-        names: dict[int, list[str]] = {}
+        names: dict[int, dict[int, str]] = {}
+        roles: dict[int, dict[str, str]] = {}
         for ids, marks in _batches([row[0] for row in rows]):
-            for fact_id, name in connection.execute(
-                "SELECT l.fact_id, e.name FROM fact_entities l JOIN entities e USING (entity_id)"
-                f" WHERE l.fact_id IN ({marks}) ORDER BY l.rowid",
+            for fact_id, entity_id, name, role in connection.execute(
+                "SELECT l.fact_id, l.entity_id, e.name, r.role FROM fact_entities l JOIN entities e USING (entity_id)"
+                " LEFT JOIN fact_roles r ON r.fact_id = l.fact_id AND r.entity_id = l.entity_id"
+                f" WHERE l.fact_id IN ({marks}) ORDER BY l.rowid, r.role",
                 ids,
             ):
-                names.setdefault(fact_id, []).append(name)
+                names.setdefault(fact_id, {})[entity_id] = name
+                if role is not None:
+                    roles.setdefault(fact_id, {})[role] = name
         return [
             Fact(
                 fact_id,
@@ -519,9 +587,10 @@ class Store:
                 float(trust) if isinstance(trust, int | float) else 0.0,
                 retrievals or 0,
                 helpful or 0,
-                tuple(names.get(fact_id, ())),
+                tuple(names.get(fact_id, {}).values()),
                 _time(created),
                 _time(updated if updated is not None else created),
+                dict(sorted(roles.get(fact_id, {}).items())),
             )
             for fact_id, content, category, tags, trust, retrievals, helpful, created, updated in rows
         ]

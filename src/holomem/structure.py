@@ -12,7 +12,7 @@ trusted stranger never passes a member.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,10 @@ from holomem.index import Index, Names
 from holomem.store import Store
 from holomem.types import Filter, StructuralHit
 
-__all__ = ["probe", "reason", "related"]
+__all__ = ["Held", "gain", "held", "keys", "probe", "reason", "related", "threshold", "too_full"]
 
 Floats = NDArray[np.float64]
+Keys = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 COMPANIONS: Final = 20  # the second hop of `related` follows the strongest ones
@@ -50,24 +51,42 @@ def reason(
 ) -> list[StructuralHit]:
     """The facts bound to all of the entities, a join: similarity and presence are the minimum over the entities."""
     rows = np.flatnonzero(index.allowed(chosen))
-    spellings = [_spellings(entity, names) for entity in entities]
+    entity_keys = [keys(_spellings(entity, names), hrr.ENTITY, index) for entity in entities]
     links = _links(entities, rows, index, names, store)  # (e, r)
-    # Facts without a link to any of them can only be members by every key: one pass, which keeps just the minimum.
-    keys = np.stack([hrr.key(spelling[0], hrr.ENTITY, index.phases.width) for spelling in spellings])
-    similarity = np.nan_to_num(index.phases.least_similarity(keys, rows, index.ids.array[rows]).astype(np.float64))
-    member = similarity > _threshold(len(rows), index)
-    presence = np.clip(similarity / _gain(rows, index), 0, 1)
+    found = held(entity_keys, links, rows, index)
+    linked = np.asarray(links.all(axis=0))
+    return _hits(rows, found.member, found.presence, found.similarity, linked, index, store, limit, half_life_days)
+
+
+class Held(NamedTuple):
+    """For each row: whether it holds every part that was asked for, and the smallest presence and similarity."""
+
+    member: NDArray[np.bool_]
+    presence: Floats
+    similarity: Floats
+
+
+def held(parts: Sequence[Keys], links: NDArray[np.bool_], rows: Rows, index: Index) -> Held:
+    """Which rows (r,) hold all of the parts (p), by links (p, r) or by the algebra.
+
+    The keys (s, 2 width) of a part are those of its spellings: the nearest counts.
+    """
+    # Facts without a link to any part can only be members by every key: one pass, which keeps just the minimum.
+    first = np.stack([part[0] for part in parts])
+    similarity = np.nan_to_num(index.phases.least_similarity(first, rows, index.ids.array[rows]).astype(np.float64))
+    member = similarity > threshold(len(rows), index)
+    presence = np.clip(similarity / gain(rows, index), 0, 1)
     near = np.flatnonzero(links.any(axis=0))
     if len(near):
-        strength = np.stack([_strength(spelling, rows[near], index) for spelling in spellings])
+        strength = np.stack([_strength(part, rows[near], index) for part in parts])
         similarity[near] = np.nan_to_num(strength).min(axis=0)
-        significant = strength > _threshold(len(rows), index)
+        significant = strength > threshold(len(rows), index)
         member[near] = (links[:, near] | significant).all(axis=0)
-        sunk = _decided_by_link(rows[near], links[:, near], strength, significant, index)
-        present = np.where(sunk, 1.0, np.nan_to_num(strength) / _gain(rows[near], index))
+        # A part that is linked but sinks in the noise, because the bundle is too full or there is no vector.
+        sunk = links[:, near] & ~significant & (too_full(rows[near], index) | np.isnan(strength))
+        present = np.where(sunk, 1.0, np.nan_to_num(strength) / gain(rows[near], index))
         presence[near] = np.clip(present, 0, 1).min(axis=0)
-    linked = np.asarray(links.all(axis=0))
-    return _hits(rows, member, presence, similarity, linked, index, store, limit, half_life_days)
+    return Held(member, presence, similarity)
 
 
 def related(
@@ -81,7 +100,8 @@ def related(
     """
     rows = np.flatnonzero(index.allowed(chosen))
     own: NDArray[np.bool_] = _links([entity], rows, index, names, store)[0]
-    own |= np.nan_to_num(_strength(_spellings(entity, names), rows, index)) > _threshold(len(rows), index)
+    own_keys = keys(_spellings(entity, names), hrr.ENTITY, index)
+    own |= np.nan_to_num(_strength(own_keys, rows, index)) > threshold(len(rows), index)
     companions = _companions(entity, rows[own], index, names, store)
     if not companions or own.all():
         return []
@@ -93,7 +113,7 @@ def related(
     similarity = index.phases.similarity((total / size)[None].astype(np.float32), others, index.ids.array[others])[0]
     similarity = np.nan_to_num(similarity.astype(np.float64))
     member = similarity > COMPANION_NOISE * hrr.noise(width)
-    presence = np.clip(similarity / _gain(others, index), 0, 1)
+    presence = np.clip(similarity / gain(others, index), 0, 1)
     linked = np.zeros(len(others), bool)
     return _hits(others, member, presence, similarity, linked, index, store, limit, half_life_days)
 
@@ -111,26 +131,29 @@ def _links(entities: Sequence[str], rows: Rows, index: Index, names: Names, stor
     return np.stack([np.isin(ids, np.array(facts, np.int64)) for facts in linked])
 
 
-def _strength(spellings: Sequence[str], rows: Rows, index: Index) -> Floats:
-    """The similarity (r,) of each row with the entity's key, the largest over its spellings; NaN without a vector."""
-    keys = np.stack([hrr.key(spelling, hrr.ENTITY, index.phases.width) for spelling in spellings])
-    return np.asarray(index.phases.similarity(keys, rows, index.ids.array[rows]).max(axis=0), np.float64)
+def keys(spellings: Sequence[str], role: str, index: Index) -> Keys:
+    """The keys (s, 2 width) of a name bound to a role's token, one for each spelling."""
+    return np.stack([hrr.key(spelling, role, index.phases.width) for spelling in spellings])
 
 
-def _decided_by_link(
-    rows: Rows, links: NDArray[np.bool_], strength: Floats, significant: NDArray[np.bool_], index: Index
-) -> NDArray[np.bool_]:
-    """Where a name is linked but sinks in the noise, because the bundle is too full or there is no vector: (e, r)."""
-    full = 1 + index.links.array[rows] > hrr.CAPACITY
-    return links & ~significant & (full | np.isnan(strength))
+def _strength(part: Keys, rows: Rows, index: Index) -> Floats:
+    """The similarity (r,) of each row with the nearest of the keys; NaN without a vector."""
+    return np.asarray(index.phases.similarity(part, rows, index.ids.array[rows]).max(axis=0), np.float64)
 
 
-def _threshold(facts: int, index: Index) -> float:
-    return hrr.significance(facts) * hrr.noise(index.phases.width)
+def threshold(compared: int, index: Index) -> float:
+    """What a similarity must exceed to be no accident among so many comparisons."""
+    return hrr.significance(compared) * hrr.noise(index.phases.width)
 
 
-def _gain(rows: Rows, index: Index) -> Floats:
-    return hrr.gain(1 + index.links.array[rows])
+def gain(rows: Rows, index: Index) -> Floats:
+    """The similarity (r,) that each of a row's parts is expected to have."""
+    return hrr.gain(1 + index.bound.array[rows])
+
+
+def too_full(rows: Rows, index: Index) -> NDArray[np.bool_]:
+    """Which rows (r,) have more parts than the algebra can surely tell."""
+    return np.asarray(1 + index.bound.array[rows] > hrr.CAPACITY)
 
 
 def _companions(entity: str, rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:

@@ -1,13 +1,13 @@
 """The vectors of the file as arrays, one row a fact, filled when they are needed.
 
-`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact. `Meanings` holds semantic vectors as float32, 1.5 KB a
-fact, and rounded to int8 beside them for the scan over all facts, which reads a quarter of the memory so; where they
-would not fit the memory that the caller allows, each scan reads them from the file instead.
+`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact; `Atoms` does so for names. `Meanings` holds semantic
+vectors as float32, 1.5 KB a fact, and rounded to int8 beside them for the scan over all facts, which reads a quarter of
+the memory so; where they would not fit the memory that the caller allows, each scan reads them from the file instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -18,7 +18,7 @@ from holomem.embedding import Calibration
 from holomem.lexicon import Growing
 from holomem.store import Store
 
-__all__ = ["Meanings", "Phases"]
+__all__ = ["Atoms", "Meanings", "Phases"]
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -54,6 +54,18 @@ class Phases:
         found[self._state.array[rows] != 1] = np.nan
         return found
 
+    def unbound(self, role: Floats, rows: Rows, ids: Rows) -> Floats:
+        """Unit phasors (r, 2 width) of each row unbound by a role's phasors (2 width,); NaN where absent.
+
+        What is left is like the role's filler, with the similarity that the fact has with the two bound.
+        """
+        self._read(rows, ids)
+        cos, sin = np.split(self._pairs.array[rows].astype(np.float32) / 127, 2, axis=1)
+        role_cos, role_sin = np.split(role, 2)
+        rest = np.concatenate([cos * role_cos + sin * role_sin, sin * role_cos - cos * role_sin], axis=1)
+        rest[self._state.array[rows] != 1] = np.nan
+        return rest
+
     def unusable(self, rows: Rows, ids: Rows) -> NDArray[np.bool_]:
         """Which of the rows have no HRR vector of this width."""
         self._read(rows, ids)
@@ -68,6 +80,33 @@ class Phases:
             phases = hrr.decode_many([blobs.get(fact_id) for fact_id in wanted], self.width)
             self._pairs.array[rows[part]] = kernels.pairs(phases)
             self._state.array[rows[part]] = np.where(np.isnan(phases[:, 0]), -1, 1)
+
+
+class Atoms:
+    """The cleanup memory: atoms of names as int8 pairs, 2 KB each, made when they are first compared."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._row_of: dict[str, int] = {}
+        self._pairs = Growing(np.int8, 2 * width)
+
+    def rows(self, names: Sequence[str]) -> Rows:
+        """Where the atoms of these names stand."""
+        new = [name for name in dict.fromkeys(names) if name not in self._row_of]
+        if new:
+            self._row_of.update(zip(new, range(len(self._pairs), len(self._pairs) + len(new)), strict=True))
+            units = np.stack([hrr.phasors(name, self._width) for name in new])
+            self._pairs.extend(np.rint(units * 127).astype(np.int8))
+        return np.array([self._row_of[name] for name in names], np.int64)
+
+    def similarity(self, unbound: Floats, rows: Rows) -> Floats:
+        """Mean cosine (u, r) of the phase difference between each of the unbound (u, 2 width) and each atom."""
+        return kernels.hrr_similarity(self._pairs.array, np.ascontiguousarray(unbound), rows)
+
+    def similarity_each(self, unbound: Floats, rows: Rows) -> NDArray[np.float64]:
+        """Mean cosine (u,) between each of the unbound (u, 2 width) and the atom at the same place of `rows` (u,)."""
+        dots = np.einsum("ij,ij->i", unbound, self._pairs.array[rows].astype(np.float32))
+        return np.asarray(dots / (127 * self._width), np.float64)
 
 
 class Meanings:

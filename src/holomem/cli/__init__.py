@@ -36,6 +36,7 @@ for _command in (  # in the order of `holomem --help`
     commands.probe,
     commands.related,
     commands.reason,
+    commands.ask,
     commands.contradictions,
     commands.list_facts,
     commands.show,
