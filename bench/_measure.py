@@ -24,7 +24,9 @@ SLOW = 20.0  # seconds after which a series of calls ends early
 def main() -> None:
     what, system, cache, size = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
     folder = cache / f"{system}-{size}"
-    result = {"build": build, "warm": warm, "add": add, "cold": cold, "structure": structure}[what](system, cache, size, folder)
+    result = {"build": build, "warm": warm, "add": add, "cold": cold, "structure": structure}[what](
+        system, cache, size, folder
+    )
     print(json.dumps(result))
     sys.stdout.flush()
     os._exit(0)  # background threads of some systems would keep the process for seconds

@@ -130,9 +130,15 @@ def ask_times(size: int) -> Json:
         (f"service {random.integers(services)}", f"Owner {random.integers(owners)}", f"env {random.integers(3)}")
         for _ in range(size)
     ]
-    with tempfile.TemporaryDirectory(prefix="holomem-hrr-") as folder, Memory(folder + "/m.db", embedder=None) as memory:
+    with (
+        tempfile.TemporaryDirectory(prefix="holomem-hrr-") as folder,
+        Memory(folder + "/m.db", embedder=None) as memory,
+    ):
         memory.add_many(
-            [NewFact(f"note {i}", entities=[], roles={"service": s, "owner": o, "env": e}) for i, (s, o, e) in enumerate(facts)]
+            [
+                NewFact(f"note {i}", entities=[], roles={"service": s, "owner": o, "env": e})
+                for i, (s, o, e) in enumerate(facts)
+            ]
         )
         asked = [(s, {"service": s, "env": e}) for s, _, e in facts[:200]]
         memory.ask("owner", asked[0][1])

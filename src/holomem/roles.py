@@ -78,24 +78,24 @@ def ask(
     """
     known = sorted(store.fillers(role))
     conditions = [(other, names.gazetteer.ids(filler)) for other, filler in where.items()]
-    rows = np.flatnonzero(index.allowed(chosen))
-    if not known or not len(rows) or not all(ids for _, ids in conditions):
+    allowed = index.allowed(chosen)
+    if not known or not allowed.any() or not all(ids for _, ids in conditions):
         return []
     keys = [structure.keys(_names(ids, names), hrr.role_token(r), index) for r, ids in conditions]
-    ids = index.ids.array[rows]
-    linked = np.stack([np.isin(ids, np.array(store.filled(r, given), np.int64)) for r, given in conditions])
-    held = structure.held(keys, linked, rows, index)
-    stored = linked.all(axis=0)
-    unstored = np.flatnonzero(held.member & ~stored)  # by the algebra; a fact whose roles the table has, says them all
-    unstored = unstored[~np.isin(ids[unstored], store.with_roles(ids[unstored].tolist()))]
-    members = np.concatenate([np.flatnonzero(stored), unstored])
-    fillers, presence = np.zeros(len(members), np.int64), np.zeros(len(members))
-    for start in range(0, len(members), CHUNK):
+    linked = [index.rows(store.filled(r, ids)) for r, ids in conditions]
+    found = structure.held(keys, linked, allowed, index)
+    # Those by the algebra count where the table has no role at all: where it has some, it has all of the fact's.
+    stored = np.isin(index.ids.array[found.rows], store.with_roles(index.ids.array[found.rows].tolist()))
+    kept = found.linked | ~stored
+    rows, presence = found.rows[kept], found.presence[kept]
+    fillers = np.zeros(len(rows), np.int64)
+    compared = int(allowed.sum())
+    for start in range(0, len(rows), CHUNK):
         part = slice(start, start + CHUNK)
-        fillers[part], presence[part] = _filled(role, known, rows[members[part]], len(rows), index, names, store)
-    presence = np.minimum(presence, held.presence[members])
-    score = presence * index.trust.array[rows[members]] * fusion.decay(index.age_days(rows[members]), half_life_days)
-    return _answers(fillers, ids[members], score, presence, names, store, limit)
+        fillers[part], filled = _filled(role, known, rows[part], compared, index, names, store)
+        presence[part] = np.minimum(presence[part], filled)
+    score = presence * index.trust.array[rows] * fusion.decay(index.age_days(rows), half_life_days)
+    return _answers(fillers, index.ids.array[rows], score, presence, names, store, limit)
 
 
 def _filled(

@@ -378,6 +378,31 @@ class Store:
                 ).fetchall()
         return links
 
+    def entities_of(self, fact_ids: Sequence[int]) -> dict[int, int]:
+        """Entity id -> how many of these facts hold it."""
+        held: dict[int, int] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for entity_id, facts in connection.execute(
+                    f"SELECT entity_id, count(*) FROM fact_entities WHERE fact_id IN ({marks}) GROUP BY entity_id", ids
+                ):
+                    held[entity_id] = held.get(entity_id, 0) + facts
+        return held
+
+    def link_counts(self, entity_ids: Sequence[int]) -> dict[int, int]:
+        """Entity id -> how many facts hold it."""
+        counts: dict[int, int] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(entity_ids):
+                counts.update(
+                    connection.execute(
+                        "SELECT entity_id, count(*) FROM fact_entities"
+                        f" WHERE entity_id IN ({marks}) GROUP BY entity_id",
+                        ids,
+                    )
+                )
+        return counts
+
     def links(self) -> list[tuple[int, int]]:
         """(fact_id, entity_id) of every link in the file."""
         with self.database.read() as connection:
