@@ -2,6 +2,7 @@
 
 from holomem.errors import (
     DegradedWarning,
+    DuplicateEntity,
     DuplicateFact,
     EntityNotFound,
     FactNotFound,
@@ -28,6 +29,7 @@ __all__ = [
     "Answer",
     "Contradiction",
     "DegradedWarning",
+    "DuplicateEntity",
     "DuplicateFact",
     "Entity",
     "EntityNotFound",

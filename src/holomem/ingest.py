@@ -7,7 +7,7 @@ The same steps mend what another program wrote into the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,20 @@ from holomem.index import Names
 from holomem.store import Store, split_list
 from holomem.types import NewFact
 
-__all__ = ["Statement", "encode", "insert", "mend", "relink", "replace", "statement", "tag_list", "vector_blobs"]
+__all__ = [
+    "Statement",
+    "encode",
+    "insert",
+    "mend",
+    "reextract",
+    "relink",
+    "replace",
+    "resolve",
+    "spell",
+    "statement",
+    "tag_list",
+    "vector_blobs",
+]
 
 _MENDED = 200  # facts in one transaction: others can write in between
 
@@ -101,6 +114,19 @@ def relink(
     _relate(store, names, fact_id, content, text.analyze(content), given or (), keep=keep, roles=roles)
 
 
+def reextract(store: Store, names: Names, fact_ids: Sequence[int], *, replace: bool = False) -> int:
+    """Link facts to the names in their texts, and return how many got other links; inside `database.write()`.
+
+    The links that they have stay, unless `replace`. A name that was unlinked from a fact stays away.
+    """
+    changed = 0
+    for fact_id, content in store.contents(fact_ids):
+        before = store.linked_entities(fact_id)
+        _relate(store, names, fact_id, content, text.analyze(text.clean(content)), None, keep=() if replace else before)
+        changed += store.linked_entities(fact_id) != before
+    return changed
+
+
 def mend(store: Store, names: Names) -> int:
     """Analyse and encode what other programs wrote or edited, and return how many facts that were.
 
@@ -141,7 +167,7 @@ def _relate(
 
     `roles` replace those of the fact; None keeps them.
     """
-    linked = [*keep, *_entities(store, names, content, given)]
+    linked = [*keep, *_entities(store, names, content, given, store.unlinked(fact_id))]
     fillers = store.roles(fact_id) if roles is None else _fillers(store, names, roles)
     linked = list(dict.fromkeys([*linked, *fillers.values()]))
     store.link(fact_id, linked)
@@ -150,21 +176,28 @@ def _relate(
     encode(store, names, fact_id, terms, linked)
 
 
-def _entities(store: Store, names: Names, content: str, given: Sequence[str] | None) -> list[int]:
-    """Ids of the entities of a content: those given, or the known and new names in it; new ones are made."""
+def _entities(
+    store: Store, names: Names, content: str, given: Sequence[str] | None, unlinked: Set[str] = frozenset()
+) -> list[int]:
+    """Ids of the entities of a content: those given, or the known and new names in it; new ones are made.
+
+    `unlinked` holds the keys of names that the text is not about, though it says them.
+    """
     names.refresh()
     if given is not None:
-        return list(dict.fromkeys(_resolve(store, names, name) for name in given))
-    linked = [mention.entity_id for mention in names.gazetteer.find(content)]
-    linked += [_resolve(store, names, name) for name in entities.extract(content)]
-    linked += [_alias(store, names, _resolve(store, names, name), alias) for name, alias in entities.aliases(content)]
+        return list(dict.fromkeys(resolve(store, names, name) for name in given))
+    linked = [mention.entity_id for mention in names.gazetteer.find(content) if mention.name_key not in unlinked]
+    linked += [resolve(store, names, name) for name in entities.extract(content) if entities.key(name) not in unlinked]
+    for name, alias in entities.aliases(content):
+        if not {entities.key(name), entities.key(alias)} & unlinked:
+            linked.append(_alias(store, names, resolve(store, names, name), alias))
     return list(dict.fromkeys(linked))
 
 
 def _fillers(store: Store, names: Names, given: Mapping[str, str]) -> dict[str, int]:
     """Role -> id of its filler; new entities are made."""
     names.refresh()
-    return {role: _resolve(store, names, name) for role, name in given.items()}
+    return {role: resolve(store, names, name) for role, name in given.items()}
 
 
 def encode(store: Store, names: Names, fact_id: int, terms: Sequence[str], entity_ids: Sequence[int]) -> None:
@@ -180,7 +213,7 @@ def _encoded(
     return hrr.encode(hrr.encode_fact(terms, bound, store.width, roles=filled), compact=store.compact)
 
 
-def _resolve(store: Store, names: Names, name: str) -> int:
+def resolve(store: Store, names: Names, name: str) -> int:
     """The id of the oldest entity of this name or alias, which is made when there is none."""
     known = names.gazetteer.ids(name)
     if known:
@@ -195,10 +228,16 @@ def _alias(store: Store, names: Names, entity_id: int, alias: str) -> int:
     """Let an entity be known by another spelling too, unless that already names something; the entity's id."""
     if not names.gazetteer.ids(alias):
         ((_, name, aliases),) = store.names([entity_id])
-        store.set_aliases(entity_id, (*aliases, alias))
-        store.set_keys(entity_id, _keys(name, (*aliases, alias)))
-        names.learn(entity_id, name, (*aliases, alias))
+        spell(store, names, entity_id, name, (*aliases, alias))
     return entity_id
+
+
+def spell(store: Store, names: Names, entity_id: int, name: str, aliases: Sequence[str]) -> None:
+    """Give an entity this name and these aliases; the facts that hold it are encoded apart."""
+    store.set_name(entity_id, name)
+    store.set_aliases(entity_id, aliases)
+    store.set_keys(entity_id, _keys(name, aliases))
+    names.learn(entity_id, name, aliases)
 
 
 def _keys(name: str, aliases: Sequence[str]) -> set[str]:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
 from holomem import contradictions as conflicts
-from holomem import fusion, ingest, portable, structure, text, upkeep
+from holomem import fusion, ingest, naming, portable, structure, text, upkeep
 from holomem import roles as parts
 from holomem import search as recall
 from holomem.database import Database
@@ -270,6 +270,72 @@ class Memory:
         """The known entities with their aliases, those of most facts first."""
         with self._lock:
             return self._store.entities()
+
+    # ---- entities ---------------------------------------------------------------------------------------------
+
+    def rename_entity(self, entity: str, name: str, *, keep_alias: bool = False) -> Entity:
+        """Give an entity another name; its facts are encoded anew. An alias changes places with the name.
+
+        The old name is forgotten, also where texts say it, unless `keep_alias`. Renaming back restores all.
+        Raises EntityNotFound, DuplicateEntity when another entity has the name, ValueError.
+        """
+        with self._write():
+            return naming.rename(self._store, self._names, entity, name, keep_alias=keep_alias)
+
+    def merge_entities(self, into: str, *others: str) -> Entity:
+        """Make several entities one: names and aliases of the others become aliases of `into`, facts become its own.
+
+        Raises EntityNotFound, ValueError.
+        """
+        with self._write():
+            return naming.merge(self._store, self._names, into, others)
+
+    def split_entity(
+        self, entity: str, name: str, *, fact_ids: Sequence[int] | None = None, aliases: Sequence[str] = ()
+    ) -> Entity:
+        """Make the alias `name`, with other `aliases`, an entity of its own, bound to these facts of the old one.
+
+        `fact_ids` None takes the facts whose texts say it. A fact whose text names both keeps both. The opposite of
+        `merge_entities`. Raises EntityNotFound, FactNotFound, ValueError.
+        """
+        with self._write():
+            return naming.split(self._store, self._names, entity, name, fact_ids, aliases)
+
+    def add_alias(self, entity: str, alias: str) -> Entity:
+        """Let an entity be found by another name too. Raises EntityNotFound, DuplicateEntity, ValueError."""
+        with self._write():
+            return naming.add_alias(self._store, self._names, entity, alias)
+
+    def remove_alias(self, entity: str, alias: str) -> Entity:
+        """Take another name away from an entity. Raises EntityNotFound, ValueError when it is no alias of it."""
+        with self._write():
+            return naming.remove_alias(self._store, self._names, entity, alias)
+
+    def link(self, fact_id: int, entity: str) -> Fact:
+        """Bind a fact to an entity, a new one if there is none of this name. Raises FactNotFound, ValueError."""
+        with self._write():
+            naming.link(self._store, self._names, fact_id, entity)
+        return self.get(fact_id)
+
+    def unlink(self, fact_id: int, entity: str) -> Fact:
+        """Say that a fact is not about an entity: its name in this text is not taken for it any more.
+
+        An entity without facts disappears. Raises FactNotFound, EntityNotFound, ValueError.
+        """
+        with self._write():
+            naming.unlink(self._store, self._names, fact_id, entity)
+        return self.get(fact_id)
+
+    def extract_entities(self, fact_ids: Sequence[int] | None = None, *, replace: bool = False) -> int:
+        """Look for names in the texts of these facts, or of all, again, and return how many facts got other links.
+
+        Links that are there stay, unless `replace`; a name that was unlinked stays away. Raises FactNotFound.
+        """
+        changed = 0
+        for batch in naming.batches(self._store, fact_ids):
+            with self._write():
+                changed += ingest.reextract(self._store, self._names, batch, replace=replace)
+        return changed
 
     # ---- recall -----------------------------------------------------------------------------------------------
 

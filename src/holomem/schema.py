@@ -179,8 +179,19 @@ CREATE TRIGGER fact_roles_orphaned AFTER DELETE ON facts BEGIN
 END;
 """
 
+_UNLINKED: Final = """
+CREATE TABLE unlinked (
+    fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
+    key     TEXT NOT NULL,  -- entities.key of a name that somebody said this fact is not about
+    PRIMARY KEY (fact_id, key)
+) WITHOUT ROWID;
+CREATE TRIGGER unlinked_orphaned AFTER DELETE ON facts BEGIN
+    DELETE FROM unlinked WHERE fact_id = old.fact_id;
+END;
+"""
+
 # What makes a file of each format one of the next; a new file goes through all of them.
-_STEPS: Final = (_ROLES,)
+_STEPS: Final = (_ROLES, _UNLINKED)
 VERSION: Final = 1 + len(_STEPS)
 
 _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add

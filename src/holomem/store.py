@@ -6,7 +6,9 @@ Each method is one step inside the caller's `database.read()` or `database.write
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -277,15 +279,17 @@ class Store:
 
     # ---- entities ---------------------------------------------------------------------------------------------
 
-    def entities(self) -> list[Entity]:
-        """All entities with the number of their facts, most facts first."""
+    def entities(self, entity_id: int | None = None) -> list[Entity]:
+        """All entities with the number of their facts, most facts first; or just the one with this id."""
         with self.database.read() as connection:
             rows = connection.execute(
                 "SELECT e.entity_id, e.name, e.entity_type, e.aliases, count(l.fact_id) AS facts FROM entities e"
-                " LEFT JOIN fact_entities l USING (entity_id) GROUP BY e.entity_id ORDER BY facts DESC, e.entity_id"
+                " LEFT JOIN fact_entities l USING (entity_id) WHERE ?1 IS NULL OR e.entity_id = ?1"
+                " GROUP BY e.entity_id ORDER BY facts DESC, e.entity_id",
+                (entity_id,),
             ).fetchall()
         return [
-            Entity(entity_id, name, kind or "unknown", split_list(aliases), facts)
+            Entity(entity_id, name, kind or "unknown", _split_aliases(aliases), facts)
             for entity_id, name, kind, aliases, facts in rows
         ]
 
@@ -299,7 +303,7 @@ class Store:
                 rows = []
                 for ids, marks in _batches(entity_ids):
                     rows += connection.execute(f"{statement} WHERE entity_id IN ({marks})", ids).fetchall()
-        return [(entity_id, name, split_list(aliases)) for entity_id, name, aliases in rows]
+        return [(entity_id, name, _split_aliases(aliases)) for entity_id, name, aliases in rows]
 
     def entities_by_key(self, key: str) -> list[int]:
         """Ids of the entities that have this key as name or alias, oldest first."""
@@ -318,7 +322,7 @@ class Store:
                 "SELECT entity_id, name, aliases FROM entities e"
                 " WHERE NOT EXISTS (SELECT 1 FROM entity_keys k WHERE k.entity_id = e.entity_id)"
             ).fetchall()
-        return [(entity_id, name, split_list(aliases)) for entity_id, name, aliases in rows]
+        return [(entity_id, name, _split_aliases(aliases)) for entity_id, name, aliases in rows]
 
     def add_entity(self, name: str, kind: str = "unknown") -> int:
         """Store a new entity and return its id; its keys are set apart."""
@@ -329,7 +333,13 @@ class Store:
     def set_aliases(self, entity_id: int, aliases: Sequence[str]) -> None:
         """Replace the other spellings of an entity; its keys are set apart."""
         with self.database.write() as connection:
-            connection.execute("UPDATE entities SET aliases = ? WHERE entity_id = ?", (",".join(aliases), entity_id))
+            joined = ",".join(alias.replace(",", "\\,") for alias in aliases)
+            connection.execute("UPDATE entities SET aliases = ? WHERE entity_id = ?", (joined, entity_id))
+
+    def set_name(self, entity_id: int, name: str) -> None:
+        """Replace the canonical name of an entity; its keys are set apart."""
+        with self.database.write() as connection:
+            connection.execute("UPDATE entities SET name = ? WHERE entity_id = ?", (name, entity_id))
 
     def set_entity_type(self, entity_id: int, kind: str) -> None:
         """Set what kind of thing an entity is."""
@@ -357,6 +367,37 @@ class Store:
                 [(fact_id, e) for e in entity_ids if e not in before],
             )
             self._drop_orphans(connection, gone)
+
+    def move_links(self, source: int, target: int, fact_ids: Sequence[int]) -> None:
+        """Bind these facts, with the roles that `source` has in them, to `target` instead, each link in its place.
+
+        An entity that nothing holds any more disappears.
+        """
+        with self.database.write() as connection:
+            for fact_id in fact_ids:
+                link = (target, fact_id, source)
+                connection.execute("UPDATE fact_roles SET entity_id = ? WHERE fact_id = ? AND entity_id = ?", link)
+                connection.execute(
+                    "UPDATE OR IGNORE fact_entities SET entity_id = ? WHERE fact_id = ? AND entity_id = ?", link
+                )
+                connection.execute("DELETE FROM fact_entities WHERE fact_id = ? AND entity_id = ?", link[1:])
+            self._drop_orphans(connection, [source])
+
+    def unlinked(self, fact_id: int) -> set[str]:
+        """The keys of the names that this fact was said not to be about."""
+        with self.database.read() as connection:
+            return {row[0] for row in connection.execute("SELECT key FROM unlinked WHERE fact_id = ?", (fact_id,))}
+
+    def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
+        """Remember that these facts are not about the names of these keys, or forget it."""
+        statement = (
+            "INSERT OR IGNORE INTO unlinked (fact_id, key) VALUES (?, ?)"
+            if unlinked
+            else "DELETE FROM unlinked WHERE fact_id = ? AND key = ?"
+        )
+        pairs = list(itertools.product(fact_ids, keys))
+        with self.database.write() as connection:
+            connection.executemany(statement, pairs)
 
     def linked_entities(self, fact_id: int) -> list[int]:
         """Ids of the entities of a fact, in the order in which they were linked."""
@@ -634,6 +675,12 @@ class Store:
 def split_list(text: str | None) -> tuple[str, ...]:
     """The items of a comma-separated list, without the empty ones."""
     return tuple(item for item in (part.strip() for part in (text or "").split(",")) if item)
+
+
+def _split_aliases(text: str | None) -> tuple[str, ...]:
+    """The names in a comma-separated list in which a comma of a name is written with a backslash."""
+    parts = (part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text or ""))
+    return tuple(part for part in parts if part)
 
 
 def _batches(ids: Sequence[int]) -> Iterator[tuple[list[int], str]]:

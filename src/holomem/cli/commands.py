@@ -19,7 +19,6 @@ __all__ = [
     "ask",
     "contradictions",
     "edit",
-    "entities",
     "feedback",
     "list_facts",
     "probe",
@@ -341,18 +340,6 @@ def feedback(fact_id: int, helpful: bool | None, as_json: bool) -> None:
         print_json(fact)
     else:
         say(f"trust of {fact_id} is {fact.trust_score:.2f} now")
-
-
-@click.command(cls=Command)
-@json_option
-def entities(as_json: bool) -> None:
-    """List the known names, those of most facts first."""
-    with opened(model=False) as memory:
-        found = memory.entities()
-    if as_json:
-        print_json(found)
-    else:
-        _shown(render.entity_table(found))
 
 
 def _given(**options: Any) -> dict[str, Any]:
