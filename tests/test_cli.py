@@ -676,3 +676,24 @@ def test_the_command_line_knows_only_memory_model_sources_types_and_errors():
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("holomem"):
                 assert node.module in allowed or node.module.startswith("holomem.cli"), (file.name, node.module)
+
+
+def test_names_are_mended_and_each_change_is_undone(filled):
+    before = from_json(filled("entities", "list", "--json"))
+    assert from_json(filled("entities", "--json")) == before
+    steps = [
+        ("rename nginx Caddy", "rename Caddy nginx"),
+        ("alias nginx proxy", "unalias nginx proxy"),
+        ("merge Alice pve-01", "split Alice pve-01"),
+        ("link 3 Alice", "unlink 3 Alice"),
+    ]
+    for step, opposite in steps:
+        filled("entities", *step.split(), "--json")
+        assert from_json(filled("entities", "--json")) != before
+        filled("entities", *opposite.split())
+        names = [(e["name"], e["aliases"], e["facts"]) for e in from_json(filled("entities", "--json"))]
+        assert sorted(names) == sorted((e["name"], e["aliases"], e["facts"]) for e in before)
+    assert from_json(filled("entities", "extract", "--json")) == {"changed": 0}
+    wrong = filled("entities", "rename", "nobody", "x", code=1)
+    assert wrong.stdout == ""
+    assert "no entity 'nobody'" in wrong.stderr

@@ -16,7 +16,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
     {"_stopwords", "_commonwords", "_namekeys", "_extraction", "text", "entities", "_reference", "_kernels", "kernels"},
     {"hrr", "fusion", "embedding"},
     {"schema", "database", "store", "lexicon", "vectors", "index"},
-    {"semantics", "ingest", "search", "structure", "contradictions", "portable", "upkeep"},
+    {"semantics", "ingest", "naming", "search", "structure", "roles", "contradictions", "portable", "upkeep"},
     {"memory"},
     {"demo", "tools"},
     {"cli", "__main__", "__init__"},

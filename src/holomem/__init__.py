@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from holomem.errors import (
     DegradedWarning,
+    DuplicateEntity,
     DuplicateFact,
     EntityNotFound,
     FactNotFound,
@@ -12,6 +13,7 @@ from holomem.errors import (
     StoreError,
 )
 from holomem.types import (
+    Answer,
     Contradiction,
     Entity,
     Fact,
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     from holomem.memory import Memory
 
 __all__ = [
+    "Answer",
     "Contradiction",
     "DegradedWarning",
+    "DuplicateEntity",
     "DuplicateFact",
     "Entity",
     "EntityNotFound",

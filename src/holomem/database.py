@@ -238,7 +238,7 @@ class Database:
         return connection
 
     def _open(self) -> None:
-        """Make or adopt the tables where that is needed; takes no write lock where it is not."""
+        """Make, adopt or upgrade the tables where that is needed; takes no write lock where it is not."""
         connection = self._opened()
         kind = schema.classify(connection)
         if kind == "ours":
@@ -256,6 +256,8 @@ class Database:
                 elif kind == "foreign":
                     self.adopted_copy = self._copy_aside()
                     schema.adopt(connection)
+                elif kind == "older":
+                    schema.upgrade(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")

@@ -4,6 +4,7 @@
      |- FactNotFound     also a LookupError; .fact_id
      |- EntityNotFound   also a LookupError; .name
      |- DuplicateFact    another fact already says it; .fact_id
+     |- DuplicateEntity  another entity already has the name; .name, .holder
      |- StoreError       the file: not ours, newer, damaged, locked, read-only
      |- ModelError       the embedding model: missing, wrong, not loadable; the message ends in the remedy
     DegradedWarning      a channel is off, or some rows could not be used; once per Memory
@@ -13,6 +14,7 @@ A bad argument is a plain ValueError (TypeError for a wrong type).
 
 __all__ = [
     "DegradedWarning",
+    "DuplicateEntity",
     "DuplicateFact",
     "EntityNotFound",
     "FactNotFound",
@@ -48,6 +50,15 @@ class DuplicateFact(HolomemError):
     def __init__(self, fact_id: int) -> None:
         super().__init__(f"fact {fact_id} already says exactly this; remove one of the two instead")
         self.fact_id = fact_id
+
+
+class DuplicateEntity(HolomemError):
+    """A name would stand for two entities; `holder` is the canonical name of the one that has it."""
+
+    def __init__(self, name: str, holder: str) -> None:
+        super().__init__(f"{name!r} is already a name of the entity {holder!r}; merge the two, or take the name away")
+        self.name = name
+        self.holder = holder
 
 
 class StoreError(HolomemError):

@@ -6,16 +6,18 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
 from holomem import contradictions as conflicts
-from holomem import fusion, ingest, portable, structure, text, upkeep
+from holomem import fusion, ingest, naming, portable, structure, text, upkeep
+from holomem import roles as parts
 from holomem import search as recall
 from holomem.database import Database
 from holomem.embedding import Embedder
@@ -25,6 +27,7 @@ from holomem.index import Index, Names
 from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
+    Answer,
     Contradiction,
     Entity,
     Fact,
@@ -46,7 +49,7 @@ HEALED: Final = 32  # missing vectors that a search makes up for by itself: a th
 MAX_LIMIT: Final = 1000
 
 Match = Literal["any", "all"]
-H = TypeVar("H", Hit, StructuralHit)
+H = TypeVar("H", Hit, StructuralHit, Answer)
 
 
 class Memory:
@@ -146,13 +149,15 @@ class Memory:
         tags: str | Sequence[str] = "",
         entities: Sequence[str] | None = None,
         trust_score: float = fusion.TRUST,
+        roles: Mapping[str, str] | None = None,
     ) -> int:
         """Store a fact and return its id; a content that is there already gives the existing id, unchanged.
 
-        `entities` None extracts them from the content; a sequence is taken as given. When this returns, the fact
+        `entities` None extracts them from the content; a sequence is taken as given. `roles`, such as
+        {"owner": "Alice", "service": "nginx"}, says who has which part in it, for `ask`. When this returns, the fact
         survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, StoreError.
         """
-        return self.add_many([NewFact(content, category, tags, entities, trust_score)])[0]
+        return self.add_many([NewFact(content, category, tags, entities, trust_score, roles)])[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:
         """Store facts in one transaction, all or none, and return their ids in order."""
@@ -212,16 +217,20 @@ class Memory:
         tags: str | Sequence[str] | None = None,
         entities: Sequence[str] | None = None,
         trust_delta: float = 0.0,
+        roles: Mapping[str, str] | None = None,
     ) -> Fact:
         """Change what is given and return the fact; another content gets its own entities and vectors.
 
+        `roles` replace all that the fact has; they stay otherwise, and so do their fillers among its entities.
         Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
         """
         with self._lock:
             self._flush()
             old = self._store.get(fact_id)
         new = ingest.statement(
-            NewFact(old.content if content is None else content, category or "general", tags or "", entities)
+            NewFact(
+                old.content if content is None else content, category or "general", tags or "", entities, roles=roles
+            )
         )
         if not -1 <= trust_delta <= 1:
             raise ValueError(f"trust_delta is {trust_delta!r}; use a number from -1 to 1")
@@ -232,8 +241,8 @@ class Memory:
             if changed:
                 ingest.replace(self._store, self._names, fact_id, new)
                 self._set_vectors([(fact_id, content, vector) for content, vector in vectors.items()])
-            elif entities is not None:
-                ingest.relink(self._store, self._names, fact_id, new.entities or ())
+            elif entities is not None or roles is not None:
+                ingest.relink(self._store, self._names, fact_id, new.entities, new.roles)
             if category is not None or tags is not None:
                 self._store.set_labels(
                     fact_id,
@@ -261,6 +270,72 @@ class Memory:
         """The known entities with their aliases, those of most facts first."""
         with self._lock:
             return self._store.entities()
+
+    # ---- entities ---------------------------------------------------------------------------------------------
+
+    def rename_entity(self, entity: str, name: str, *, keep_alias: bool = False) -> Entity:
+        """Give an entity another name; its facts are encoded anew. An alias changes places with the name.
+
+        The old name is forgotten, also where texts say it, unless `keep_alias`. Renaming back restores all.
+        Raises EntityNotFound, DuplicateEntity when another entity has the name, ValueError.
+        """
+        with self._write():
+            return naming.rename(self._store, self._names, entity, name, keep_alias=keep_alias)
+
+    def merge_entities(self, into: str, *others: str) -> Entity:
+        """Make several entities one: names and aliases of the others become aliases of `into`, facts become its own.
+
+        Raises EntityNotFound, ValueError.
+        """
+        with self._write():
+            return naming.merge(self._store, self._names, into, others)
+
+    def split_entity(
+        self, entity: str, name: str, *, fact_ids: Sequence[int] | None = None, aliases: Sequence[str] = ()
+    ) -> Entity:
+        """Make the alias `name`, with other `aliases`, an entity of its own, bound to these facts of the old one.
+
+        `fact_ids` None takes the facts whose texts say it. A fact whose text names both keeps both. The opposite of
+        `merge_entities`. Raises EntityNotFound, FactNotFound, ValueError.
+        """
+        with self._write():
+            return naming.split(self._store, self._names, entity, name, fact_ids, aliases)
+
+    def add_alias(self, entity: str, alias: str) -> Entity:
+        """Let an entity be found by another name too. Raises EntityNotFound, DuplicateEntity, ValueError."""
+        with self._write():
+            return naming.add_alias(self._store, self._names, entity, alias)
+
+    def remove_alias(self, entity: str, alias: str) -> Entity:
+        """Take another name away from an entity. Raises EntityNotFound, ValueError when it is no alias of it."""
+        with self._write():
+            return naming.remove_alias(self._store, self._names, entity, alias)
+
+    def link(self, fact_id: int, entity: str) -> Fact:
+        """Bind a fact to an entity, a new one if there is none of this name. Raises FactNotFound, ValueError."""
+        with self._write():
+            naming.link(self._store, self._names, fact_id, entity)
+        return self.get(fact_id)
+
+    def unlink(self, fact_id: int, entity: str) -> Fact:
+        """Say that a fact is not about an entity: its name in this text is not taken for it any more.
+
+        An entity without facts disappears. Raises FactNotFound, EntityNotFound, ValueError.
+        """
+        with self._write():
+            naming.unlink(self._store, self._names, fact_id, entity)
+        return self.get(fact_id)
+
+    def extract_entities(self, fact_ids: Sequence[int] | None = None, *, replace: bool = False) -> int:
+        """Look for names in the texts of these facts, or of all, again, and return how many facts got other links.
+
+        Links that are there stay, unless `replace`; a name that was unlinked stays away. Raises FactNotFound.
+        """
+        changed = 0
+        for batch in naming.batches(self._store, fact_ids):
+            with self._write():
+                changed += ingest.reextract(self._store, self._names, batch, replace=replace)
+        return changed
 
     # ---- recall -----------------------------------------------------------------------------------------------
 
@@ -325,6 +400,25 @@ class Memory:
     ) -> list[StructuralHit]:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
         return self._structure(structure.related, _name(entity), limit, category, min_trust)
+
+    def ask(
+        self,
+        role: str,
+        where: Mapping[str, str],
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+    ) -> list[Answer]:
+        """Who fills a role in the facts in which others are filled so, surest first, each with at most `limit` facts.
+
+        `memory.ask("owner", {"service": "nginx"})` answers with the owners of nginx; a role or a filler that no fact
+        has, with nothing. Raises ValueError or TypeError for a bad argument.
+        """
+        asked, conditions = parts.role_name(role), parts.checked(where)
+        if not conditions:
+            raise ValueError("where is empty; give at least one role and its filler")
+        return self._structure(partial(parts.ask, asked), conditions, limit, category, min_trust)
 
     def contradictions(
         self,
@@ -438,17 +532,17 @@ class Memory:
 
     def _structure(
         self,
-        question: Callable[..., list[StructuralHit]],
-        entities: str | list[str],
+        question: Callable[..., list[H]],
+        subject: str | list[str] | dict[str, str],
         limit: int,
         category: str | None,
         min_trust: float,
-    ) -> list[StructuralHit]:
+    ) -> list[H]:
         chosen = _filter(category, (), "any", min_trust, None, None)
         return self._recall(
             limit,
             lambda: question(
-                entities,
+                subject,
                 self._index,
                 self._names,
                 self._store,
@@ -471,11 +565,16 @@ class Memory:
         return hits
 
     def _counting(self, hit: H) -> H:
-        """The hit, its fact with the retrievals before this one that are not written yet; this one is counted too."""
-        fact = hit.fact
+        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted too."""
+        if isinstance(hit, Answer):
+            return replace(hit, facts=tuple(map(self._retrieved, hit.facts)))
+        fact = self._retrieved(hit.fact)
+        return hit if fact is hit.fact else replace(hit, fact=fact)
+
+    def _retrieved(self, fact: Fact) -> Fact:
         waiting = self._uncounted.get(fact.fact_id, 0)
         self._uncounted[fact.fact_id] = waiting + 1
-        return replace(hit, fact=replace(fact, retrieval_count=fact.retrieval_count + waiting)) if waiting else hit
+        return replace(fact, retrieval_count=fact.retrieval_count + waiting) if waiting else fact
 
     def _flush(self, *, wait: bool = True) -> None:
         """Write the retrieval counters; where the file is locked or read-only they wait for the next time.

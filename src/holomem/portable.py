@@ -1,8 +1,8 @@
 """Facts as lines of JSON, lossless both ways: everything but the vectors, which are made anew from the text.
 
-One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at and
-entities, each with name, type and aliases. Exporting, importing into an empty store and exporting again gives the same
-lines.
+One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at, entities,
+each with name, type and aliases, and roles as an object of names. Exporting, importing into an empty store and exporting
+again gives the same lines.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def load(
         elif fact_id is not None and _is_newer(record, store.get(fact_id)):
             updated += 1
             if not dry_run:
-                if record.statement.entities is not None:
-                    ingest.relink(store, names, fact_id, record.statement.entities)
+                statement = record.statement
+                if statement.entities is not None or statement.roles is not None:
+                    ingest.relink(store, names, fact_id, statement.entities, statement.roles)
                 _complete(store, names, fact_id, record)
         else:
             unchanged += 1
@@ -106,6 +107,7 @@ def _line(fact: Fact, entities: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "created_at": fact.created_at.isoformat(),
         "updated_at": fact.updated_at.isoformat(),
         "entities": [entities[name] for name in fact.entities],
+        "roles": fact.roles,
     }
 
 
@@ -122,6 +124,7 @@ def _record(line: Any) -> Record:
             line.get("category") or "general",
             line.get("tags") or "",
             None if given is None else [name for name, _, _ in entities],
+            roles=line.get("roles"),
         )
     )
     columns: dict[str, Any] = {"category": statement.category, "tags": statement.tags}

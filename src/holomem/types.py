@@ -5,12 +5,13 @@ Field names are the column names of the file. `None` means absent; zero means ze
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 __all__ = [
+    "Answer",
     "Contradiction",
     "Entity",
     "Fact",
@@ -29,7 +30,8 @@ __all__ = [
 class NewFact:
     """A fact to be added. `tags` is a comma-separated string or a sequence of strings.
 
-    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given.
+    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given. `roles` says
+    which entity has which part in the fact: {"owner": "Alice", "service": "nginx"}.
     """
 
     content: str
@@ -37,11 +39,12 @@ class NewFact:
     tags: str | Sequence[str] = ""
     entities: Sequence[str] | None = None
     trust_score: float = 0.5
+    roles: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A stored fact. `tags` is comma separated; both times are UTC."""
+    """A stored fact. `tags` is comma separated; both times are UTC; `roles` is role -> entity."""
 
     fact_id: int
     content: str
@@ -53,6 +56,7 @@ class Fact:
     entities: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
+    roles: dict[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,20 @@ class StructuralHit:
     similarity: float
     decay: float
     linked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An entity that fills the role that was asked for, and the facts that say so, surest first.
+
+    A fact's share is presence x trust_score x decay; `score` = 1 - product of (1 - share), so several facts make it
+    surer. `presence` is the largest of theirs. Both are in [0, 1].
+    """
+
+    filler: str
+    score: float
+    presence: float
+    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)

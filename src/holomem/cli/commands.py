@@ -16,9 +16,9 @@ from holomem.types import NewFact, StructuralHit
 
 __all__ = [
     "add",
+    "ask",
     "contradictions",
     "edit",
-    "entities",
     "feedback",
     "list_facts",
     "probe",
@@ -48,6 +48,19 @@ def _moment(_: click.Context, option: click.Parameter, value: str | None) -> dat
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
+def _fillers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    """ROLE=NAME pairs as a mapping, None when there are none; a single "" is the empty one."""
+    if values == ("",):
+        return {}
+    pairs = [value.partition("=") for value in values]
+    for value, (_role_name, sign, name) in zip(values, pairs, strict=True):
+        if not sign or not name.strip():
+            raise click.BadParameter(f"{value!r} is no ROLE=NAME pair; use such as owner=Alice")
+    if len({role for role, _, _ in pairs}) < len(pairs):
+        raise click.BadParameter("a role is given twice")
+    return {role: name for role, _, name in pairs} or None
+
+
 _ID: Final = click.IntRange(1, LARGEST)
 _category = click.option("--category", metavar="NAME", help="Only facts of this category.")
 _fact_id = click.argument("fact_id", metavar="ID", type=_ID)
@@ -58,6 +71,14 @@ _limit = click.option(
 )
 _min_trust = click.option(
     "--min-trust", type=click.FloatRange(0, 1), metavar="X", help="Only facts trusted so much; 0.3 unless given."
+)
+_role = click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    callback=_fillers,
+    metavar="ROLE=NAME",
+    help='Who has which part in it, such as owner=Alice; may be repeated; "" for none.',
 )
 _half_life = click.option(
     "--half-life", type=click.FloatRange(min=0), default=0.0, metavar="DAYS", help="A fact of this age counts half."
@@ -76,8 +97,11 @@ def _structural(function: F) -> F:
 @click.option("--category", default="general", metavar="NAME", help="What sort of fact it is; general unless given.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help="A name it is about; else found by itself.")
+@_role
 @json_option
-def add(contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], **labels: Any) -> None:
+def add(
+    contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], roles: dict[str, str] | None, **labels: Any
+) -> None:
     """Add facts: each CONTENT is one. A single `-` reads them from stdin, one per line.
 
     A content that is there already stays as it is.
@@ -91,7 +115,9 @@ def add(contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], **l
     contents = tuple(dict.fromkeys(content.strip() for content in contents))
     with opened(create=True) as memory:
         before = len(memory)
-        ids = memory.add_many([NewFact(content, entities=entities or None, **labels) for content in contents])
+        ids = memory.add_many(
+            [NewFact(content, entities=entities or None, roles=roles, **labels) for content in contents]
+        )
         known = len(ids) - (len(memory) - before)
         facts = [memory.get(fact_id) for fact_id in ids]
     if as_json:
@@ -188,6 +214,23 @@ def reason(entities: tuple[str, ...], half_life: float, as_json: bool, **chosen:
 
 
 @click.command(cls=Command)
+@click.argument("role")
+@click.argument("where", metavar="ROLE=NAME...", nargs=-1, required=True, callback=_fillers)
+@_structural
+def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **chosen: Any) -> None:
+    """Find who fills a role in some facts.
+
+    ROLE is what is asked for, ROLE=NAME what the facts must say: `ask owner service=nginx` finds the owners of nginx.
+    """
+    with opened(half_life_days=half_life, model=False) as memory:
+        found = memory.ask(role, where, **_given(**chosen))
+    if as_json:
+        print_json(found)
+    else:
+        _shown(render.answer_lines(found))
+
+
+@click.command(cls=Command)
 @_limit
 @_category
 @_min_trust
@@ -244,13 +287,16 @@ def show(fact_id: int, as_json: bool) -> None:
 @click.option("--category", metavar="NAME", help="Its category.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help='Its tags, in place of the old ones; "" for none.')
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help='The names it is about; "" for none.')
+@_role
 @click.option("--trust-delta", type=click.FloatRange(-1, 1), metavar="X", help="Add this to its trust.")
 @json_option
 def edit(fact_id: int, content: str | None, as_json: bool, **changes: Any) -> None:
     """Change what is given of a fact; the rest stays."""
     given = _given(content=read_stdin().strip() if content == "-" else content, **changes)
     if not given:
-        raise click.UsageError("nothing to change; give --content, --category, --tag, --entity or --trust-delta")
+        raise click.UsageError(
+            "nothing to change; give --content, --category, --tag, --entity, --role or --trust-delta"
+        )
     with opened(model="content" in given) as memory:
         fact = memory.update(fact_id, **given)
     print_json(fact) if as_json else print_lines(render.fact_lines(fact))
@@ -294,18 +340,6 @@ def feedback(fact_id: int, helpful: bool | None, as_json: bool) -> None:
         print_json(fact)
     else:
         say(f"trust of {fact_id} is {fact.trust_score:.2f} now")
-
-
-@click.command(cls=Command)
-@json_option
-def entities(as_json: bool) -> None:
-    """List the known names, those of most facts first."""
-    with opened(model=False) as memory:
-        found = memory.entities()
-    if as_json:
-        print_json(found)
-    else:
-        _shown(render.entity_table(found))
 
 
 def _given(**options: Any) -> dict[str, Any]:
