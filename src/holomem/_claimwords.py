@@ -137,7 +137,19 @@ público/privado gratis/pago
 ouvert/fermé ouverte/fermée allumé/éteint activé/désactivé autorisé/interdit clair/sombre grand/petit vieux/nouveau
 rapide/lent chaud/froid toujours/jamais plein/vide marié/célibataire public/privé gratuit/payant
 """
-OPPOSITES: Final = frozenset(frozenset(pair.split("/")) for pair in _OPPOSITES.split())
+
+
+def _both_ways(pairs: list[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        one, other = pair.split("/")
+        found[one] = (*found.get(one, ()), other)
+        found[other] = (*found.get(other, ()), one)
+    return found
+
+
+OPPOSITES: Final = _both_ways(_OPPOSITES.split())
+"""Word -> its opposites."""
 
 UNSPACED_OPPOSITES: Final = tuple(
     tuple(pair.split("/"))

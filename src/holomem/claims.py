@@ -47,6 +47,7 @@ class Claim:
     scope: frozenset[int]  # places of the content words in the clauses that hold a negation; empty: nothing is denied
     focus: frozenset[int]  # places of the words right under a negation
     lower: frozenset[str]  # folded words that are written in lower case
+    unspaced: str  # the characters that are words, in one run
     ended: bool  # says that something is over
     places: dict[str, tuple[int, ...]]  # key -> places of the words that are not function words or negations
 
@@ -66,11 +67,13 @@ def parse(sentence: str) -> Claim:
     """The words of a sentence with their kinds."""
     sentence = text.clean(sentence)
     shouting = sentence.isupper()
-    denied = [m.start() for m in known.UNSPACED_NEGATION.finditer(sentence)]
+    denied = [] if sentence.isascii() else [m.start() for m in known.UNSPACED_NEGATION.finditer(sentence)]
     words: list[tuple[str, int]] = []  # word, place in the sentence
+    unspaced = ""
     for match in _WORD.finditer(sentence):
         if _is_unspaced(match[0]):
             words += [(char, match.start() + i) for i, char in enumerate(match[0])]
+            unspaced += match[0]
         else:
             words.append((match[0], match.start()))
     analysed = [_word(word, shouting) for word, _ in words]
@@ -89,7 +92,7 @@ def parse(sentence: str) -> Claim:
     scope, focus = _denied(sentence, words, kinds, folded)
     lower = frozenset(f for (w, _), f in zip(words, folded, strict=True) if w.islower())
     ended = not known.ENDED.isdisjoint(folded)
-    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, ended, places)
+    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, unspaced, ended, places)
 
 
 def _denied(
@@ -229,24 +232,25 @@ def _opposites(pair: _Pair, near: float) -> Judgement:
 
 
 def _opposite_words(first: Claim, second: Claim) -> tuple[str, str] | None:
-    a = set(first.folded) - set(second.folded)
-    b = set(second.folded) - set(first.folded)
-    for word in a:
-        for other in b:
-            if frozenset((word, other)) in known.OPPOSITES or _is_negated_form(word, other):
+    a, b = set(first.folded), set(second.folded)
+    only_a, only_b = a - b, b - a
+    for word in only_a:
+        for other in known.OPPOSITES.get(word, ()):
+            if other in only_b:
                 return word, other
-    joined = "".join(first.words), "".join(second.words)
-    for one, two in known.UNSPACED_OPPOSITES:
-        for x, y in ((one, two), (two, one)):
-            if x in joined[0] and y in joined[1] and y not in joined[0] and x not in joined[1]:
+    for one, two in ((only_a, only_b), (only_b, only_a)):
+        for word in one:
+            for prefix in known.NEGATING_PREFIXES:
+                bare = word[len(prefix) :]
+                if len(bare) >= 5 and bare in two and word.startswith(prefix):
+                    return (word, bare) if one is only_a else (bare, word)
+    if not (first.unspaced and second.unspaced):
+        return None
+    for pair in known.UNSPACED_OPPOSITES:
+        for x, y in (pair, pair[::-1]):
+            if x in first.unspaced and y in second.unspaced and not (y in first.unspaced or x in second.unspaced):
                 return x, y
     return None
-
-
-def _is_negated_form(word: str, other: str) -> bool:
-    """Whether one word is the other with a negating prefix."""
-    short, long = sorted((word, other), key=len)
-    return len(short) >= 5 and long.endswith(short) and long[: -len(short)] in known.NEGATING_PREFIXES
 
 
 def _value(pair: _Pair, near: float) -> Judgement:
@@ -367,8 +371,7 @@ def _single(first: Claim, second: Claim, a: list[int], b: list[int], kind: str) 
 def _says_several(claim: Claim) -> bool:
     if not known.SEVERAL.isdisjoint(claim.lower):
         return True
-    joined = "".join(claim.words)
-    return _is_unspaced(joined) and known.UNSPACED_SEVERAL.search(joined) is not None
+    return known.UNSPACED_SEVERAL.search(claim.unspaced) is not None
 
 
 def _shape(claim: Claim, at: int, kind: str) -> float:
@@ -422,7 +425,7 @@ def _same_word(one: str, two: str) -> bool:
 
 
 def _is_unspaced(word: str) -> bool:
-    return bool(word) and text.script(word) in {"han", "kana", "thai"}
+    return bool(word) and word[0] > "\u0e00" and text.script(word) in {"han", "kana", "thai"}
 
 
 def _joined(words: list[str]) -> str:
