@@ -84,7 +84,11 @@ SEVERAL: Final = frozenset(
 )
 """Lower-case words that say that several values may hold at once: knowing, liking, using; relations of equals."""
 
-UNSPACED_SEVERAL: Final = re.compile("也|还|会|喜欢|懂|朋友|も|好き|話|友達")
+ONE_OF: Final = re.compile(
+    r"\b(?:one|some|two|another) of\b|\b(?:один|одна|одно|одним|одной) из\b"
+    r"|\bein\w* der\b|\bun[oa]? de\b|\bune? des\b"
+)
+UNSPACED_SEVERAL: Final = re.compile("之一|也|还|会|喜欢|懂|朋友|も|好き|話|友達")
 
 _CALENDAR: Final = {
     "weekday": """

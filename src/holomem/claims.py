@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from holomem import text
@@ -26,11 +27,16 @@ from holomem._stopwords import STOPWORDS
 
 __all__ = ["Claim", "Judgement", "judge", "parse"]
 
+MAX_SENTENCES: Final = 6  # of a text
+
 FUNCTION, NEGATION, CONTENT, NAME, NUMBER, TIME = range(6)
 
 _WORD: Final = re.compile(r"[^\W_]+(?:(?:['’.:/@+-]|(?<=\d),(?=\d))[^\W_]+)*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*(?:%|[a-z]{1,2})?", re.IGNORECASE)
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_SENTENCE: Final = re.compile(r"(?<=[^\W\d_]{2}[.!?…])\s+|(?<=[\d)\]\"'»”][.!?])\s+|(?<=[。！？])|\n+|;\s")
+_LABEL: Final = re.compile(r"([^\W\d_](?:\w| \w){0,30}):\s")
+_ASIDE: Final = re.compile(r"\[[^\[\]]*\]")
 _CLAUSE: Final = re.compile(r"[,;.!?。，；！？]\s|[。，；！？]|\s[—–-]\s")
 _UNSPACED_FUNCTION: Final = frozenset("的了在是着过和与于吗呢吧个がはをにでのとも")
 _UNSPACED_COPULAS: Final = frozenset("是は")
@@ -48,6 +54,8 @@ class Claim:
     focus: frozenset[int]  # places of the words right under a negation
     lower: frozenset[str]  # folded words that are written in lower case
     unspaced: str  # the characters that are words, in one run
+    speaker: str  # the name before a colon that opens the text: "Ann: I like it"
+    alone: bool  # is all that the text says
     ended: bool  # says that something is over
     places: dict[str, tuple[int, ...]]  # key -> places of the words that are not function words or negations
 
@@ -60,12 +68,22 @@ class Judgement:
     reason: str
 
 
+SENTENCES: Final = 0.85  # what a conflict of two sentences among several counts
 NOTHING: Final = Judgement(0.0, "")
 
 
-def parse(sentence: str) -> Claim:
-    """The words of a sentence with their kinds."""
-    sentence = text.clean(sentence)
+def parse(content: str) -> tuple[Claim, ...]:
+    """The claims of a text, one for each of its first sentences; a question claims nothing."""
+    content = text.clean(content)
+    label = _LABEL.match(content)
+    content = _ASIDE.sub(" ", content)
+    sentences = [sentence for sentence in _SENTENCE.split(content) if sentence][: 2 * MAX_SENTENCES]
+    speaker = label[1].casefold() if label else ""
+    claims = (_claim(sentence, speaker, len(sentences) == 1) for sentence in sentences if not sentence.rstrip().endswith(("?", "？")))
+    return tuple(claim for claim in islice(claims, MAX_SENTENCES) if claim.places)
+
+
+def _claim(sentence: str, speaker: str, alone: bool) -> Claim:
     shouting = sentence.isupper()
     denied = [] if sentence.isascii() else [m.start() for m in known.UNSPACED_NEGATION.finditer(sentence)]
     words: list[tuple[str, int]] = []  # word, place in the sentence
@@ -92,7 +110,7 @@ def parse(sentence: str) -> Claim:
     scope, focus = _denied(sentence, words, kinds, folded)
     lower = frozenset(f for (w, _), f in zip(words, folded, strict=True) if w.islower())
     ended = not known.ENDED.isdisjoint(folded)
-    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, unspaced, ended, places)
+    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, unspaced, speaker, alone, ended, places)
 
 
 def _denied(
@@ -125,7 +143,8 @@ def _word(word: str, shouting: bool) -> tuple[str, str, int]:
     if any(char.isdigit() for char in word):
         if not _NUMBER.fullmatch(word):
             return folded, text.normalise(word), NAME
-        return folded, text.normalise(word), TIME if _YEAR.fullmatch(word) else NUMBER
+        digits = re.sub(r"(?<=\d),(?=\d{3}\b)|(?:st|nd|rd|th)$", "", text.normalise(word))
+        return folded, digits, TIME if _YEAR.fullmatch(word) else NUMBER
     if folded in known.CALENDAR and (word[0].isupper() or folded != "may"):
         return folded, text.normalise(word), TIME
     if folded in known.NUMERALS:
@@ -140,16 +159,38 @@ def _word(word: str, shouting: bool) -> tuple[str, str, int]:
     return folded, key or folded, NAME if name else CONTENT
 
 
-def judge(first: Claim, second: Claim, closeness: float | None) -> Judgement:
-    """Whether the claims can both hold. `closeness` of their meanings is in [0, 1], None where there is no model."""
+def judge(first: Sequence[Claim], second: Sequence[Claim], closeness: float | None) -> Judgement:
+    """Whether two texts can both hold, by their claims: the surest conflict of a sentence of one with one of the other.
+
+    `closeness` is the calibrated cosine of the texts, in [-1, 1], None where there is no model. It says nothing of
+    sentences, so where a text has several, the words they share stand for it.
+    """
+    if len(first) == len(second) == 1 and first[0].alone and second[0].alone:
+        return _judge(first[0], second[0], closeness)
+    found = [
+        _judge(a, b, None, among=True)
+        for a in first
+        for b in second
+        if len(a.places.keys() & b.places.keys()) >= 2
+    ]  # fmt: skip
+    best = max(found, key=lambda judged: judged.score, default=NOTHING)
+    return Judgement(SENTENCES * best.score, best.reason)
+
+
+def _judge(first: Claim, second: Claim, closeness: float | None, *, among: bool = False) -> Judgement:
+    """`among`: the claims are sentences among others of their texts."""
     pair = _Pair(first, second)
-    if not pair.shared:
+    if not pair.shared or (among and not pair.says):
         return NOTHING
-    near = 0.9 * pair.likeness if closeness is None else closeness
-    found = max(_negation(pair, near), _opposites(pair, near), _value(pair, near), key=lambda j: j.score)
+    near = 0.9 * pair.likeness if closeness is None else max(0.0, closeness)
+    found = max(_negation(pair, near), _opposites(pair, near), _value(pair, near, among), key=lambda j: j.score)
     if found.score <= 0:
         return NOTHING
-    score = found.score * (0.3 if first.ended != second.ended else 1.0)
+    score = found.score
+    if first.ended != second.ended:
+        score *= 0.3
+    if first.speaker and second.speaker and first.speaker != second.speaker:  # each speaks of himself
+        score *= 0.3
     return Judgement(min(1.0, 0.92 * score + 0.04 * (pair.likeness + near)), found.reason)
 
 
@@ -188,6 +229,13 @@ class _Pair:
         )  # "a man": perhaps another one each time
 
     @property
+    def says(self) -> bool:
+        """Whether both share more than names: a word of the claim, or "is"."""
+        if any(self.first.kinds[i] != NAME for i, _ in self.shared):
+            return True
+        return not known.COPULAS.isdisjoint(self.first.folded) and not known.COPULAS.isdisjoint(self.second.folded)
+
+    @property
     def names(self) -> list[str]:
         """The names that both sides hold, as the first writes them."""
         return [self.first.words[i] for i, j in self.shared if self.first.kinds[i] == self.second.kinds[j] == NAME]
@@ -213,8 +261,8 @@ def _negation(pair: _Pair, near: float) -> Judgement:
     score = (0.35 + 0.65 * (0.55 * covered + 0.45 * near)) * min(1.0, 0.35 + covered)
     if not denied.focus & held:
         score *= 0.45
-    if len(held) < 2:  # the subject alone is no claim
-        score *= 0.5
+    if sum(i in held for i in claims) < 2:  # the subject alone is no claim
+        score *= 0.4
     said = _joined([denied.words[i] for i in sorted(claims) if i in held][:6])
     return Judgement(score, f"same subject, one denies what the other says: {said}")
 
@@ -253,7 +301,7 @@ def _opposite_words(first: Claim, second: Claim) -> tuple[str, str] | None:
     return None
 
 
-def _value(pair: _Pair, near: float) -> Judgement:
+def _value(pair: _Pair, near: float, among: bool) -> Judgement:
     """The same subject and property with another value."""
     first, second = pair.first, pair.second
     found = _values(pair)
@@ -269,6 +317,11 @@ def _value(pair: _Pair, near: float) -> Judgement:
         score *= max(0.5 * dice + 0.5 * _same_property(near), 0.92 * _same_property(near))
     if kind == "content":
         score *= _reaches(pair, a[-1], b[-1]) * (1 - _same_statement(near))
+        if among:
+            score *= 0.6
+    if kind == "number" and not _same_unit(pair, a[-1], b[-1]):
+        score *= 0.3
+    score *= 0.85 ** max(0, len(rest_a) + len(rest_b) - 3)
     score *= _single(first, second, a, b, kind)
     if first.scope or second.scope:  # denying two values is no conflict, and denying one is judged as a negation
         score *= 0.2
@@ -340,9 +393,34 @@ def _subject(pair: _Pair, a: list[int], b: list[int], rest_a: list[int], rest_b:
     if all(ahead) and not between:  # both begin with something else: another subject, unless it has a role of one
         role = not rest_a and not rest_b and _has_definite(first, a[-1], begin[0]) and _has_definite(second, b[-1], begin[1])
         score *= 0.8 if role else 0.15
-    elif _possessed(first, rest_a) and _possessed(second, rest_b):
-        score *= 0.2
+    elif (a[-1] < begin[0] and not _is_role(first, a[-1])) or (b[-1] < begin[1] and not _is_role(second, b[-1])):
+        score *= 0.7
+    names = [any(c.kinds[i] == NAME for i in rest) for c, rest in ((first, rest_a), (second, rest_b))]
+    if (_possessed(first, rest_a) and _possessed(second, rest_b)) or (all(names) and between):
+        score *= 0.25
+    elif _modified(pair, rest_a, rest_b):
+        score *= 0.35
     return score
+
+
+def _is_role(claim: Claim, value: int) -> bool:
+    """Whether the value that opens a sentence is what someone or something is: "Ann is the ..."."""
+    return value + 1 < len(claim.folded) and claim.folded[value + 1] in known.COPULAS
+
+
+def _modified(pair: _Pair, rest_a: list[int], rest_b: list[int]) -> bool:
+    """Whether different words tell two things of one kind apart: mean / minimum temperature."""
+    second = dict(pair.shared)
+    return any(second.get(i + 1, -1) - 1 in rest_b for i in rest_a)
+
+
+def _same_unit(pair: _Pair, a: int, b: int) -> bool:
+    """Whether the words right behind two numbers agree, as far as both have one."""
+    after = [
+        c.keys[i + 1] if i + 1 < len(c.keys) and c.kinds[i + 1] in (CONTENT, NAME) else None
+        for c, i in ((pair.first, a), (pair.second, b))
+    ]
+    return None in after or after[0] == after[1]
 
 
 def _has_definite(claim: Claim, start: int, end: int) -> bool:
@@ -369,7 +447,7 @@ def _single(first: Claim, second: Claim, a: list[int], b: list[int], kind: str) 
 
 
 def _says_several(claim: Claim) -> bool:
-    if not known.SEVERAL.isdisjoint(claim.lower):
+    if not known.SEVERAL.isdisjoint(claim.lower) or known.ONE_OF.search(" ".join(claim.folded)):
         return True
     return known.UNSPACED_SEVERAL.search(claim.unspaced) is not None
 
