@@ -199,6 +199,20 @@ class Meanings:
         dots = shares * self._largest.array * np.float32(self._dim // 2)
         return self.calibration.cosines(dots, query, self._norms.array)
 
+    def units(self, rows: Rows, ids: Rows) -> Floats:
+        """`Calibration.passages` of the facts (r, dim) at these rows, NaN where a fact has no vector of this model."""
+        self._read()
+        if self._in_memory:
+            vectors = self._vectors.array[rows]
+        else:
+            vectors = np.full((len(ids), self._dim), np.nan, np.float32)
+            place = {int(fact_id): i for i, fact_id in enumerate(ids)}
+            for found, blobs in _chunks(self._store.vectors(self._model_id, ids.tolist()), self._dim):
+                vectors[[place[i] for i in found]] = np.frombuffer(b"".join(blobs), np.float32).reshape(-1, self._dim)
+        units = self.calibration.passages(vectors)
+        units[np.isnan(self._norms.array[rows])] = np.nan
+        return units
+
     def missing(self) -> NDArray[np.bool_]:
         """Which rows (n,) have no usable vector of this model."""
         self._read()
