@@ -83,6 +83,10 @@ class Index:
         """The rows of these facts; those that are not in the file are left out."""
         return np.array([self.row_of[i] for i in fact_ids if i in self.row_of], np.int64)
 
+    def parts(self, rows: Rows) -> Rows:
+        """How many parts the HRR vector of each row bundles: its text, its entities, its roles."""
+        return np.asarray(1 + self.entities.array[rows] + self.roles.array[rows])
+
     def without_vector(self) -> list[int]:
         """Ids of the facts without a usable vector of the model in use; all of them when there is none in use."""
         missing = self.alive.array.astype(bool)
@@ -108,7 +112,8 @@ class Index:
         self.category = Growing(np.int32)
         self.created = Growing(np.float64)
         self.updated = Growing(np.float64)
-        self.bound = Growing(np.int64)  # entities and roles of each fact
+        self.entities = Growing(np.int64)  # how many each fact is linked to
+        self.roles = Growing(np.int64)  # how many each fact has
         self._categories: dict[str, int] = {}
         self.terms = Lexicon(kernels.term_hashes)
         self.trigrams = Lexicon(kernels.trigram_hashes)
@@ -120,7 +125,7 @@ class Index:
         rows = list(facts)
         if not rows:
             return
-        ids, trust, categories, created, updated, bound, terms = zip(*rows, strict=True)
+        ids, trust, categories, created, updated, linked, roles, terms = zip(*rows, strict=True)
         self.row_of.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
         names = (c if c is not None else "general" for c in categories)
         codes = [self._categories.setdefault(name, len(self._categories)) for name in names]
@@ -130,7 +135,8 @@ class Index:
         self.category.extend(np.array(codes, np.int32))
         self.created.extend(np.array(created, np.float64))
         self.updated.extend(np.array(updated, np.float64))
-        self.bound.extend(np.array(bound, np.int64))
+        self.entities.extend(np.array(linked, np.int64))
+        self.roles.extend(np.array(roles, np.int64))
         texts = [t or "" for t in terms]
         self.terms.extend(texts)
         self.trigrams.extend(texts)

@@ -83,11 +83,8 @@ def ask(
         return []
     keys = [structure.keys(_names(ids, names), hrr.role_token(r), index) for r, ids in conditions]
     linked = [index.rows(store.filled(r, ids)) for r, ids in conditions]
-    found = structure.held(keys, linked, allowed, index)
-    # Those by the algebra count where the table has no role at all: where it has some, it has all of the fact's.
-    stored = np.isin(index.ids.array[found.rows], store.with_roles(index.ids.array[found.rows].tolist()))
-    kept = found.linked | ~stored
-    rows, presence = found.rows[kept], found.presence[kept]
+    found = structure.held(keys, linked, allowed, index.roles.array == 0, index)
+    rows, presence = found.rows, found.presence.copy()
     fillers = np.zeros(len(rows), np.int64)
     compared = int(allowed.sum())
     for start in range(0, len(rows), CHUNK):
@@ -118,8 +115,7 @@ def _filled(
         sunk = ~(strength > structure.threshold(compared, index))
         sunk &= np.isnan(strength) | structure.too_full(rows[told], index)
         similarity[told] = np.where(sunk, structure.gain(rows[told], index), strength)
-    unknown = (fillers == 0) & ~np.isin(ids, store.with_roles(ids.tolist())) & ~np.isnan(unbound[:, 0])
-    untold = np.flatnonzero(unknown)
+    untold = np.flatnonzero((fillers == 0) & (index.roles.array[rows] == 0) & ~np.isnan(unbound[:, 0]))
     if len(untold):
         near = index.atoms.similarity(unbound[untold], atoms)  # (u, K)
         best = near.argmax(axis=1)

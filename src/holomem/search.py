@@ -176,8 +176,7 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     of W that its name makes up; presence below three deviations is nothing.
     """
     width = index.phases.width
-    parts = 1 + index.bound.array[rows]
-    gain = hrr.gain(parts)
+    gain = hrr.gain(index.parts(rows))
     ids = index.ids.array[rows]
     if not query.terms:
         return np.where(index.phases.unusable(rows, ids), np.nan, 0.0)

@@ -40,8 +40,8 @@ class FactRow(NamedTuple):
     category: str
     created: float | None
     updated: float | None
-    bound: int
-    """parts of the HRR vector beside the text: entities and roles"""
+    entities: int
+    roles: int
     terms: str | None
 
 
@@ -239,7 +239,7 @@ class Store:
         """The index's view of all facts, or of those with these ids."""
         columns = (
             f"f.fact_id, f.trust_score, f.category, {_EPOCH.format('f.created_at')}, {_EPOCH.format('f.updated_at')},"
-            " ifnull(l.links, 0) + ifnull(r.roles, 0), f.terms"
+            " ifnull(l.links, 0), ifnull(r.roles, 0), f.terms"
         )
         with self.database.read() as connection:
             if fact_ids is None:
@@ -473,17 +473,6 @@ class Store:
                 for ids, marks in _batches(entity_ids)
                 for (fact_id,) in connection.execute(
                     f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
-                )
-            ]
-
-    def with_roles(self, fact_ids: Sequence[int]) -> list[int]:
-        """Those of the facts that have any role."""
-        with self.database.read() as connection:
-            return [
-                fact_id
-                for ids, marks in _batches(fact_ids)
-                for (fact_id,) in connection.execute(
-                    f"SELECT DISTINCT fact_id FROM fact_roles WHERE fact_id IN ({marks})", ids
                 )
             ]
 
