@@ -109,6 +109,7 @@ class Index:
         self.created = Growing(np.float64)
         self.updated = Growing(np.float64)
         self.bound = Growing(np.int64)  # entities and roles of each fact
+        self.given = Growing(np.int8)  # whether the names of each fact were given, so that its text says no others
         self._categories: dict[str, int] = {}
         self.terms = Lexicon(kernels.term_hashes)
         self.trigrams = Lexicon(kernels.trigram_hashes)
@@ -131,6 +132,8 @@ class Index:
         self.created.extend(np.array(created, np.float64))
         self.updated.extend(np.array(updated, np.float64))
         self.bound.extend(np.array(bound, np.int64))
+        given = self._store.given(ids)
+        self.given.extend(np.array([fact_id in given for fact_id in ids], np.int8))
         texts = [t or "" for t in terms]
         self.terms.extend(texts)
         self.trigrams.extend(texts)

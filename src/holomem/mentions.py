@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from holomem import entities, kernels, text
 from holomem._stopwords import STOPWORDS
 from holomem.index import Index, Names
+from holomem.lexicon import Lexicon
 from holomem.store import Store
 
 __all__ = ["Asked", "Texts", "parse"]
@@ -42,7 +43,8 @@ ENOUGH: Final = 0.75  # of the idf of a name's words, for the soft match
 ALIKE: Final = 0.8  # what a word counts that begins like the one asked for
 ALIKE_CHARS: Final = 5
 NEARLY: Final = 0.4  # of the idf of the asked terms: a fact that holds less is not read
-READ: Final = 300  # facts read for one name at most
+ALL: Final = 0.9  # the same where the name is known, or in one word
+READ: Final = 200  # facts read for one name at most
 LIKE: Final = 60  # of those, facts that only have words like the asked ones
 
 # Words in which somebody wraps the names that he asks about; they need not stand in a fact.
@@ -112,53 +114,57 @@ class Texts:
         self._index = index
         self._names = names
         self._store = store
-        self.candidates = [self._candidates(each, allowed) for each in asked]
+        open_rows = allowed & (index.given.array == 0)
+        self.candidates = [self._candidates(each, open_rows) for each in asked]
 
     def strength(self, rows: Rows, settled: NDArray[np.bool_]) -> Floats:
         """How strongly each row's text says each name: (p, m), 0 where it does not or where that is `settled`."""
         strength = np.zeros(settled.shape)
         likely = np.stack([np.isin(rows, candidates) for candidates in self.candidates])
         read = np.flatnonzero((settled | likely).all(axis=0) & ~settled.all(axis=0))
+        if not len(read):
+            return strength
         ids = self._index.ids.array[rows[read]].tolist()
-        unlinked = self._store.all_unlinked(ids)
-        contents = dict(self._store.contents([i for i in ids if "" not in unlinked.get(i, ())]))
+        unlinked, linked, contents = (
+            self._store.all_unlinked(ids), self._store.links_of(ids), dict(self._store.contents(ids))
+        )  # fmt: skip
         for column, fact_id in zip(read.tolist(), ids, strict=True):
-            if fact_id in contents:
-                said = _Said(contents[fact_id], set(self._store.linked_entities(fact_id)), self._names)
-                for part in np.flatnonzero(~settled[:, column]).tolist():
-                    asked = self._asked[part]
-                    if not unlinked.get(fact_id) or entities.key(asked.name) not in unlinked[fact_id]:
-                        strength[part, column] = said.strength(asked)
+            said = _Said(contents[fact_id], linked.get(fact_id, set()), self._names)
+            for part in np.flatnonzero(~settled[:, column]).tolist():
+                asked = self._asked[part]
+                if fact_id not in unlinked or entities.key(asked.name) not in unlinked[fact_id]:
+                    strength[part, column] = said.strength(asked)
         return strength
 
-    def _candidates(self, asked: Asked, allowed: NDArray[np.bool_]) -> Rows:
-        """The rows whose texts may say the name, by the terms in memory."""
+    def _candidates(self, asked: Asked, open_rows: NDArray[np.bool_]) -> Rows:
+        """The rows whose texts may say the name, by the terms in memory.
+
+        Of a known name most are linked, so only texts that hold (nearly) all of its words are read.
+        """
         found = [np.zeros(0, np.int64)]
+        if not open_rows.any():
+            return found[0]
+        least = ALL if asked.entity_ids else NEARLY
         for wanted in asked.wanted:
             words = [unit for unit, needed in zip(wanted.units, wanted.required, strict=True) if needed]
             terms = text.query_terms(asked.name if len(asked.wanted) == 1 else " ".join(words))
-            found += [self._sharing(terms, allowed), self._like(terms, allowed)] if terms else []
+            if terms:
+                found.append(_best(self._share(self._index.terms, terms, open_rows), least, READ))
+                found.append(_best(self._share(self._index.trigrams, terms, open_rows), least, LIKE))
             if wanted.acronym:
-                found += [self._sharing([form], allowed) for form in (wanted.acronym, ".".join(wanted.acronym))]
+                for form in (wanted.acronym, ".".join(wanted.acronym)):
+                    found.append(_best(self._share(self._index.terms, [form], open_rows), ALL, READ))
             linked = self._store.linked_facts([entity_id for _, entity_id in wanted.known.values()])
             rows = self._index.rows(sorted({fact_id for fact_id, _ in linked}))
-            found.append(rows[allowed[rows]][:READ])
+            found.append(rows[open_rows[rows]][:READ] if not asked.entity_ids else found[0])
         return np.unique(np.concatenate(found))
 
-    def _sharing(self, terms: Sequence[str], allowed: NDArray[np.bool_]) -> Rows:
-        hashes, weights = self._index.terms.query(terms)
-        known = self._index.terms.frequencies(terms) > 0
-        if not known.any():
-            return np.zeros(0, np.int64)
-        share = self._index.terms.shared(hashes, weights, None) / float(weights.sum())
-        return _best(np.where(allowed, share, 0), NEARLY, READ)
-
-    def _like(self, terms: Sequence[str], allowed: NDArray[np.bool_]) -> Rows:
-        hashes, weights = self._index.trigrams.query(terms)
+    def _share(self, lexicon: Lexicon, terms: Sequence[str], open_rows: NDArray[np.bool_]) -> Floats:
+        """The share (n,) of the terms, by idf, that each row has."""
+        hashes, weights = lexicon.query(terms)
         if not len(hashes):
-            return np.zeros(0, np.int64)
-        share = self._index.trigrams.shared(hashes, weights, None) / float(weights.sum())
-        return _best(np.where(allowed, share, 0), NEARLY, LIKE)
+            return np.zeros(len(open_rows))
+        return np.where(open_rows, lexicon.shared(hashes, weights, None) / float(weights.sum()), 0)
 
 
 class _Said:

@@ -399,6 +399,30 @@ class Store:
                     found.setdefault(fact_id, set()).add(key)
         return found
 
+    def given(self, fact_ids: Sequence[int]) -> set[int]:
+        """Those of these facts whose names were given: their texts say nothing about others."""
+        found: set[int] = set()
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                found |= {
+                    row[0]
+                    for row in connection.execute(
+                        f"SELECT fact_id FROM unlinked WHERE key = '' AND fact_id IN ({marks})", ids
+                    )
+                }
+        return found
+
+    def links_of(self, fact_ids: Sequence[int]) -> dict[int, set[int]]:
+        """Fact id -> ids of its entities, those left out that have none."""
+        found: dict[int, set[int]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, entity_id in connection.execute(
+                    f"SELECT fact_id, entity_id FROM fact_entities WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(entity_id)
+        return found
+
     def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
         """Remember that these facts are not about the names of these keys, or forget it."""
         statement = (
