@@ -160,5 +160,21 @@ UNSPACED_OPPOSITES: Final = tuple(
     for pair in "开启/关闭 打开/关闭 启用/禁用 允许/禁止 公开/私有 深色/浅色 上午/下午 总是/从不 已婚/未婚 免费/收费".split()
 )
 
-NEGATING_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "de", "des", "dé", "не", "без", "бес", "an", "a")
+NEGATING_PREFIXES: Final = (
+    "un",
+    "in",
+    "im",
+    "ir",
+    "il",
+    "dis",
+    "non",
+    "de",
+    "des",
+    "dé",
+    "не",
+    "без",
+    "бес",
+    "an",
+    "a",
+)
 """What turns a word into its opposite when it is put before it (secured / unsecured, действителен / недействителен)."""

@@ -21,8 +21,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from holomem import text
 from holomem import _claimwords as known
+from holomem import text
 from holomem._stopwords import STOPWORDS
 
 __all__ = ["Claim", "Judgement", "judge", "parse"]
@@ -79,7 +79,11 @@ def parse(content: str) -> tuple[Claim, ...]:
     content = _ASIDE.sub(" ", content)
     sentences = [sentence for sentence in _SENTENCE.split(content) if sentence][: 2 * MAX_SENTENCES]
     speaker = label[1].casefold() if label else ""
-    claims = (_claim(sentence, speaker, len(sentences) == 1) for sentence in sentences if not sentence.rstrip().endswith(("?", "？")))
+    claims = (
+        _claim(sentence, speaker, len(sentences) == 1)
+        for sentence in sentences
+        if not sentence.rstrip().endswith(("?", "？"))
+    )
     return tuple(claim for claim in islice(claims, MAX_SENTENCES) if claim.places)
 
 
@@ -110,7 +114,20 @@ def _claim(sentence: str, speaker: str, alone: bool) -> Claim:
     scope, focus = _denied(sentence, words, kinds, folded)
     lower = frozenset(f for (w, _), f in zip(words, folded, strict=True) if w.islower())
     ended = not known.ENDED.isdisjoint(folded)
-    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, unspaced, speaker, alone, ended, places)
+    return Claim(
+        tuple(w for w, _ in words),
+        folded,
+        keys,
+        tuple(kinds),
+        scope,
+        focus,
+        lower,
+        unspaced,
+        speaker,
+        alone,
+        ended,
+        places,
+    )
 
 
 def _denied(
@@ -155,7 +172,7 @@ def _word(word: str, shouting: bool) -> tuple[str, str, int]:
         return folded, folded, FUNCTION
     bare = folded.removesuffix("'s").rpartition("'")[2]
     key = text.stem(text.normalise(bare)) if bare.isalpha() else text.normalise(bare)
-    name = word[0].isupper() or not word.isalpha() and any(sign in word for sign in ".:/@+")
+    name = word[0].isupper() or (not word.isalpha() and any(sign in word for sign in ".:/@+"))
     return folded, key or folded, NAME if name else CONTENT
 
 
@@ -391,7 +408,12 @@ def _subject(pair: _Pair, a: list[int], b: list[int], rest_a: list[int], rest_b:
     ahead = [i for i in pair.alone[0] if i < begin[0]], [j for j in pair.alone[1] if j < begin[1]]
     between = any(first.kinds[i] == NAME and i < a[0] and j < b[0] for i, j in pair.shared)
     if all(ahead) and not between:  # both begin with something else: another subject, unless it has a role of one
-        role = not rest_a and not rest_b and _has_definite(first, a[-1], begin[0]) and _has_definite(second, b[-1], begin[1])
+        role = (
+            not rest_a
+            and not rest_b
+            and _has_definite(first, a[-1], begin[0])
+            and _has_definite(second, b[-1], begin[1])
+        )
         score *= 0.8 if role else 0.15
     elif (a[-1] < begin[0] and not _is_role(first, a[-1])) or (b[-1] < begin[1] and not _is_role(second, b[-1])):
         score *= 0.7

@@ -124,6 +124,7 @@ class Index:
         self._linked = Growing(np.int64)  # their ids, those of one fact after those of the other
         self._last_link = Growing(np.int64)  # where those of each fact end
         self.roles = Growing(np.int64)  # how many each fact has
+        self.given = Growing(np.int8)  # whether the names of each fact were given, so that its text says no others
         self._categories: dict[str, int] = {}
         self.terms = Lexicon(kernels.term_hashes)
         self.trigrams = Lexicon(kernels.trigram_hashes)
@@ -151,6 +152,8 @@ class Index:
         self._last_link.extend(len(self._linked) + counts.cumsum())
         self._linked.extend(np.array([i for ids in entities for i in ids], np.int64))
         self.roles.extend(np.array(roles, np.int64))
+        given = self._store.given(ids)
+        self.given.extend(np.array([fact_id in given for fact_id in ids], np.int8))
         texts = [t or "" for t in terms]
         self.terms.extend(texts)
         self.trigrams.extend(texts)

@@ -1,8 +1,8 @@
 """Facts as lines of JSON, lossless both ways: everything but the vectors, which are made anew from the text.
 
 One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at, entities,
-each with name, type and aliases, and roles as an object of names. Exporting, importing into an empty store and exporting
-again gives the same lines.
+each with name, type and aliases, roles as an object of names, and `unlinked`, the keys of names that it is not about.
+Exporting, importing into an empty store and exporting again gives the same lines.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Record:
     statement: ingest.Statement
     columns: dict[str, Any]
     entities: tuple[tuple[str, str, tuple[str, ...]], ...]
+    unlinked: frozenset[str] | None
 
 
 def export(store: Store, lines: Writable) -> int:
@@ -44,7 +45,8 @@ def export(store: Store, lines: Writable) -> int:
     entities = {e.name: {"name": e.name, "type": e.entity_type, "aliases": list(e.aliases)} for e in store.entities()}
     facts = store.facts(Filter())
     for fact in reversed(facts):
-        lines.write(json.dumps(_line(fact, entities), ensure_ascii=False) + "\n")
+        line = {**_line(fact, entities), "unlinked": sorted(store.unlinked(fact.fact_id))}
+        lines.write(json.dumps(line, ensure_ascii=False) + "\n")
     return len(facts)
 
 
@@ -140,7 +142,10 @@ def _record(line: Any) -> Record:
     for name in ("created_at", "updated_at"):
         if line.get(name) is not None:
             columns[name] = _stored_time(line[name])
-    return Record(statement, columns, entities)
+    unlinked = line.get("unlinked")
+    if unlinked is not None and not (isinstance(unlinked, list) and all(isinstance(key, str) for key in unlinked)):
+        raise ValueError(f"unlinked is {unlinked!r}; it must be a list of strings")
+    return Record(statement, columns, entities, None if unlinked is None else frozenset(unlinked))
 
 
 def _entity(entity: Any) -> tuple[str, str, tuple[str, ...]]:
@@ -173,4 +178,7 @@ def _is_newer(record: Record, fact: Fact) -> bool:
 def _complete(store: Store, names: Names, fact_id: int, record: Record) -> None:
     for name, kind, aliases in record.entities:
         ingest.describe(store, names, name, kind, aliases)
+    if record.unlinked is not None:
+        store.set_unlinked([fact_id], store.unlinked(fact_id), unlinked=False)
+        store.set_unlinked([fact_id], record.unlinked, unlinked=True)
     store.set_record(fact_id, **record.columns)

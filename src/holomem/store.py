@@ -385,9 +385,44 @@ class Store:
             self._drop_orphans(connection, [source])
 
     def unlinked(self, fact_id: int) -> set[str]:
-        """The keys of the names that this fact was said not to be about."""
+        """The keys of the names that this fact was said not to be about; "" stands for all that it is not bound to."""
         with self.database.read() as connection:
             return {row[0] for row in connection.execute("SELECT key FROM unlinked WHERE fact_id = ?", (fact_id,))}
+
+    def all_unlinked(self, fact_ids: Sequence[int]) -> dict[int, set[str]]:
+        """The same for these facts, those left out of which everything may be said."""
+        found: dict[int, set[str]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, key in connection.execute(
+                    f"SELECT fact_id, key FROM unlinked WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(key)
+        return found
+
+    def given(self, fact_ids: Sequence[int]) -> set[int]:
+        """Those of these facts whose names were given: their texts say nothing about others."""
+        found: set[int] = set()
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                found |= {
+                    row[0]
+                    for row in connection.execute(
+                        f"SELECT fact_id FROM unlinked WHERE key = '' AND fact_id IN ({marks})", ids
+                    )
+                }
+        return found
+
+    def links_of(self, fact_ids: Sequence[int]) -> dict[int, set[int]]:
+        """Fact id -> ids of its entities, those left out that have none."""
+        found: dict[int, set[int]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, entity_id in connection.execute(
+                    f"SELECT fact_id, entity_id FROM fact_entities WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(entity_id)
+        return found
 
     def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
         """Remember that these facts are not about the names of these keys, or forget it."""
