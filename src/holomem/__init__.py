@@ -1,6 +1,7 @@
 """Long-term memory for AI agents in one SQLite file."""
 
 from holomem.errors import (
+    ChangeNotFound,
     DegradedWarning,
     DuplicateFact,
     EntityNotFound,
@@ -8,9 +9,11 @@ from holomem.errors import (
     HolomemError,
     ModelError,
     StoreError,
+    UndoConflict,
 )
 from holomem.memory import Memory
 from holomem.types import (
+    Change,
     Contradiction,
     Entity,
     Fact,
@@ -18,12 +21,15 @@ from holomem.types import (
     ImportReport,
     ModelId,
     NewFact,
+    Scope,
     Scores,
     Status,
     StructuralHit,
 )
 
 __all__ = [
+    "Change",
+    "ChangeNotFound",
     "Contradiction",
     "DegradedWarning",
     "DuplicateFact",
@@ -38,10 +44,12 @@ __all__ = [
     "ModelError",
     "ModelId",
     "NewFact",
+    "Scope",
     "Scores",
     "Status",
     "StoreError",
     "StructuralHit",
+    "UndoConflict",
     "__version__",
 ]
 

@@ -256,6 +256,9 @@ class Database:
                 elif kind == "foreign":
                     self.adopted_copy = self._copy_aside()
                     schema.adopt(connection)
+                elif kind == "older":
+                    self.adopted_copy = self._copy_aside()
+                    schema.migrate(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")

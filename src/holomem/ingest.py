@@ -9,16 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import entities, fusion, hrr, text
+from holomem import entities, fusion, hrr, scoping, text
 from holomem.index import Names
+from holomem.records import PLAIN, Extras, stored_moment
 from holomem.store import Store, split_list
-from holomem.types import NewFact
+from holomem.types import NewFact, Scope
 
-__all__ = ["Statement", "encode", "insert", "mend", "relink", "replace", "statement", "tag_list", "vector_blobs"]
+__all__ = [
+    "Statement",
+    "describe",
+    "encode",
+    "insert",
+    "mend",
+    "moment",
+    "relink",
+    "replace",
+    "source",
+    "statement",
+    "tag_list",
+    "vector_blobs",
+]
 
 _MENDED = 200  # facts in one transaction: others can write in between
 
@@ -33,6 +48,9 @@ class Statement:
     trust_score: float
     terms: tuple[str, ...]
     entities: tuple[str, ...] | None
+    extras: Extras = PLAIN
+    supersedes: int | None = None
+    scope: Scope | None = None
 
 
 def statement(new: NewFact) -> Statement:
@@ -49,7 +67,34 @@ def statement(new: NewFact) -> Statement:
             raise TypeError(f"entities is the string {new.entities!r}; give a sequence of names")
         names = tuple(name.strip() for name in (text.check(n, "an entity") for n in new.entities) if entities.key(name))
     terms = tuple(text.analyze(content))
-    return Statement(content, category, tag_list(new.tags), float(new.trust_score), terms, names)
+    extras = PLAIN
+    if new.source is not None or new.expires_at is not None:
+        extras = Extras(source(new.source) or None, moment(new.expires_at) or None)
+    return Statement(
+        content,
+        category,
+        tag_list(new.tags),
+        float(new.trust_score),
+        terms,
+        names,
+        extras,
+        new.supersedes,
+        scoping.check(new.scope),
+    )
+
+
+def source(given: str | None) -> str:
+    """Where a fact is from, as it is stored; "" when it is not known. Raises ValueError or TypeError."""
+    return "" if given is None else text.check(given, "source").strip()
+
+
+def moment(given: datetime | None) -> str:
+    """A time as it is stored; "" for none. Raises TypeError."""
+    if given is None:
+        return ""
+    if not isinstance(given, datetime):
+        raise TypeError(f"expires_at is {given!r}; use a datetime, of UTC unless it has a zone")
+    return stored_moment(given)
 
 
 def tag_list(tags: str | Sequence[str]) -> str:
@@ -59,8 +104,11 @@ def tag_list(tags: str | Sequence[str]) -> str:
     return ",".join(dict.fromkeys(split))
 
 
-def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
-    """The id of the fact that says this, and whether it is a new one; inside the caller's `database.write()`."""
+def insert(store: Store, names: Names, new: Statement, *, fact_id: int | None = None) -> tuple[int, bool]:
+    """The id of the fact that says this, and whether it is a new one, of `fact_id` if that is given.
+
+    Inside the caller's `database.write()`. Scope and supersession are not looked at.
+    """
     known = store.find(new.content)
     if known is not None:
         return known, False
@@ -72,6 +120,7 @@ def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
         trust_score=new.trust_score,
         terms=" ".join(new.terms),
         hrr_vector=_encoded(store, names, new.terms, linked),
+        fact_id=fact_id,
     )
     store.link(fact_id, linked)
     return fact_id, True

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
 from holomem import contradictions as conflicts
-from holomem import fusion, ingest, portable, structure, text, upkeep
+from holomem import fusion, history, ingest, portable, revise, scoping, structure, text, upkeep
 from holomem import search as recall
 from holomem.database import Database
 from holomem.embedding import Embedder
@@ -25,6 +25,7 @@ from holomem.index import Index, Names
 from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
+    Change,
     Contradiction,
     Entity,
     Fact,
@@ -33,6 +34,7 @@ from holomem.types import (
     ImportReport,
     ModelId,
     NewFact,
+    Scope,
     Status,
     StructuralHit,
 )
@@ -69,6 +71,7 @@ class Memory:
         compact: bool = False,
         read_only: bool = False,
         fetch: bool = False,
+        scope: Scope | None = None,
     ) -> None:
         """Open or make the file at `path`; ":memory:" stays in memory. A file of the Hermes plugin is adopted.
 
@@ -77,7 +80,8 @@ class Memory:
         network is used otherwise, and never later. `candidates`
         "cascade" is the reference behaviour of the specification. `half_life_days` 0 means no decay. `cache_mb` bounds
         the semantic vectors kept in memory. `compact` makes a *new* file store HRR vectors in a quarter of the space,
-        which the Hermes plugin cannot read.
+        which the Hermes plugin cannot read. `scope` is who asks here: what is stored belongs to it, what belongs to others
+        is not seen; each call may narrow it. Only `status`, `doctor` and `backup` are about the whole file.
 
         Raises StoreError when the file cannot be used, ValueError for a bad argument.
         """
@@ -85,6 +89,7 @@ class Memory:
             raise ValueError(f"candidates is {candidates!r}; use 'union' or 'cascade'")
         if not half_life_days >= 0:
             raise ValueError(f"half_life_days is {half_life_days!r}; use 0 (no decay) or a positive number of days")
+        self._scope = scoping.check(scope)
         self._candidates = candidates
         self._half_life_days = half_life_days
         self._lock = threading.RLock()
@@ -124,7 +129,7 @@ class Memory:
 
     def __len__(self) -> int:
         with self._lock:
-            return self._store.count()
+            return self._store.count() if self._scope is None else len(self._store.ids(Filter(scope=self._scope)))
 
     @property
     def path(self) -> str:
@@ -146,31 +151,41 @@ class Memory:
         tags: str | Sequence[str] = "",
         entities: Sequence[str] | None = None,
         trust_score: float = fusion.TRUST,
+        source: str | None = None,
+        expires_at: datetime | None = None,
+        supersedes: int | None = None,
+        scope: Scope | None = None,
     ) -> int:
         """Store a fact and return its id; a content that is there already gives the existing id, unchanged.
 
+        `NewFact` says what the arguments mean. An existing fact belongs to `scope` too from then on, and counts again if
+        it was expired or superseded.
+
         `entities` None extracts them from the content; a sequence is taken as given. When this returns, the fact
-        survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, StoreError.
+        survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, FactNotFound, StoreError.
         """
-        return self.add_many([NewFact(content, category, tags, entities, trust_score)])[0]
+        return self.add_many(
+            [NewFact(content, category, tags, entities, trust_score, source, expires_at, supersedes, scope)]
+        )[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:
         """Store facts in one transaction, all or none, and return their ids in order."""
-        statements = [ingest.statement(new) for new in facts]
+        statements = [ingest.statement(replace(new, scope=self._asker(new.scope))) for new in facts]
         with self._lock:
             new = {s.content for s in statements if self._store.find(s.content) is None}
         vectors = self._embed(sorted(new))
         with self._write():
-            ids = [ingest.insert(self._store, self._names, s)[0] for s in statements]
+            ids = [revise.add(self._store, self._names, s) for s in statements]
             by_content = {s.content: i for s, i in zip(statements, ids, strict=True)}
             self._set_vectors([(by_content[content], content, vector) for content, vector in vectors.items()])
         return ids
 
-    def get(self, fact_id: int) -> Fact:
-        """One fact. Raises FactNotFound."""
+    def get(self, fact_id: int, *, scope: Scope | None = None) -> Fact:
+        """One fact. Raises FactNotFound, also for one that belongs to others."""
+        asker = self._asker(scope)
         with self._lock:
             self._flush()
-            return self._store.get(fact_id)
+            return revise.get(self._store, fact_id, asker)
 
     def facts(
         self,
@@ -184,12 +199,16 @@ class Memory:
         until: datetime | None = None,
         limit: int | None = 50,
         offset: int = 0,
+        current: bool = False,
+        scope: Scope | None = None,
     ) -> list[Fact]:
         """Facts, newest first, also those below the trust floor; counts nothing as retrieved.
 
-        `matching` keeps those that hold every word of it. `limit` None gives all.
+        `matching` keeps those that hold every word of it. `limit` None gives all. `current` leaves out what is expired or
+        superseded.
         """
-        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        asker = self._asker(scope)
+        chosen = replace(_filter(category, tags, match_tags, min_trust, since, until), scope=asker, current=current)
         if limit is not None and limit < 1:
             raise ValueError(f"limit is {limit}; use at least 1, or None for all")
         if offset < 0:
@@ -201,7 +220,8 @@ class Memory:
                 return []
         with self._lock:
             self._flush()
-            return self._store.facts(chosen, match=match, limit=limit, offset=offset)
+            facts = self._store.facts(chosen, match=match, limit=limit, offset=offset)
+        return [scoping.own(fact, asker) for fact in facts]
 
     def update(
         self,
@@ -212,55 +232,90 @@ class Memory:
         tags: str | Sequence[str] | None = None,
         entities: Sequence[str] | None = None,
         trust_delta: float = 0.0,
+        source: str | None = None,
+        expires_at: datetime | Literal["never"] | None = None,
+        scope: Scope | None = None,
     ) -> Fact:
         """Change what is given and return the fact; another content gets its own entities and vectors.
 
+        It is another fact that comes back when the old content belongs to others too: for them it stays. `source` ""
+        and `expires_at` "never" take away what was there.
         Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
         """
-        with self._lock:
-            self._flush()
-            old = self._store.get(fact_id)
+        old = self.get(fact_id, scope=scope)
+        asker = self._asker(scope)
         new = ingest.statement(
             NewFact(old.content if content is None else content, category or "general", tags or "", entities)
         )
         if not -1 <= trust_delta <= 1:
             raise ValueError(f"trust_delta is {trust_delta!r}; use a number from -1 to 1")
-        changed = new.content != old.content
-        vectors = self._embed([new.content]) if changed else {}
+        edit = revise.Edit(
+            new,
+            None if category is None else new.category,
+            None if tags is None else new.tags,
+            trust_delta,
+            None if source is None else ingest.source(source),
+            None if expires_at is None else "" if expires_at == "never" else ingest.moment(expires_at),
+        )
+        vectors = self._embed([new.content]) if new.content != old.content else {}
         with self._write():
-            self._store.get(fact_id)
-            if changed:
-                ingest.replace(self._store, self._names, fact_id, new)
-                self._set_vectors([(fact_id, content, vector) for content, vector in vectors.items()])
-            elif entities is not None:
-                ingest.relink(self._store, self._names, fact_id, new.entities or ())
-            if category is not None or tags is not None:
-                self._store.set_labels(
-                    fact_id,
-                    category=None if category is None else new.category,
-                    tags=None if tags is None else new.tags,
-                )
-            if trust_delta:
-                self._store.change_trust(fact_id, trust_delta)
-        return self.get(fact_id)
+            fact_id = revise.update(self._store, self._names, fact_id, edit, asker)
+            self._set_vectors([(fact_id, content, vector) for content, vector in vectors.items()])
+        return self.get(fact_id, scope=asker)
 
-    def remove(self, fact_id: int) -> None:
-        """Remove a fact; entities that no other fact holds disappear with it. Raises FactNotFound."""
+    def remove(self, fact_id: int, *, scope: Scope | None = None) -> None:
+        """Remove a fact; entities that no other fact holds disappear with it. Raises FactNotFound.
+
+        A fact that belongs to others too stays theirs.
+        """
+        asker = self._asker(scope)
+        with self._write(flush=True):
+            revise.remove(self._store, fact_id, asker)
+
+    def purge(self, *, history: bool = False) -> int:
+        """Remove the facts whose time is over, and return how many; with `history` the history of changes is erased too.
+
+        The text of a removed fact is in the history until then, so that it can be undone.
+        """
+        with self._write(flush=True):
+            purged = revise.purge(self._store, self._scope)
+            if history:
+                self._store.records.forget_changes()
+        return purged
+
+    def history(self, fact_id: int | None = None, *, limit: int = 50, scope: Scope | None = None) -> list[Change]:
+        """What was done to a fact, or to all, newest first. The newest 10,000 changes by holomem are kept."""
+        _check_limit(limit)
+        asker = self._asker(scope)
+        with self._lock, self._database.read():
+            return history.changes(self._store, asker, fact_id=fact_id, limit=limit)
+
+    def undo(self, change_id: int, *, scope: Scope | None = None) -> None:
+        """Take back what a change did to its fact, which is itself a change.
+
+        A removed fact comes back with its id, times and counters. Raises ChangeNotFound, UndoConflict when what the
+        change did was changed again since.
+        """
+        asker = self._asker(scope)
         with self._lock:
-            self._store.remove(fact_id)
+            vectors = self._embed(history.contents(self._store, change_id))
+        with self._write(flush=True):
+            back = history.undo(self._store, self._names, change_id, asker)
+            self._set_vectors([(i, content, vectors[content]) for i, content in back if content in vectors])
 
-    def feedback(self, fact_id: int, *, helpful: bool) -> Fact:
+    def feedback(self, fact_id: int, *, helpful: bool, scope: Scope | None = None) -> Fact:
         """Rate a fact: trust + 0.05 when it helped, - 0.10 when not, within [0, 1]. Raises FactNotFound."""
-        with self._lock:
-            self._flush()
-            delta = fusion.HELPFUL if helpful else fusion.UNHELPFUL
-            self._store.change_trust(fact_id, delta, helpful=helpful)
-            return self._store.get(fact_id)
+        asker = self._asker(scope)
+        delta = fusion.HELPFUL if helpful else fusion.UNHELPFUL
+        with self._write(flush=True):
+            revise.feedback(self._store, fact_id, asker, delta, helpful=helpful)
+        return self.get(fact_id, scope=asker)
 
-    def entities(self) -> list[Entity]:
+    def entities(self, *, scope: Scope | None = None) -> list[Entity]:
         """The known entities with their aliases, those of most facts first."""
-        with self._lock:
-            return self._store.entities()
+        asker = self._asker(scope)
+        with self._lock, self._database.read():
+            return revise.entities(self._store, asker)
 
     # ---- recall -----------------------------------------------------------------------------------------------
 
@@ -275,18 +330,20 @@ class Memory:
         min_trust: float = fusion.MIN_TRUST,
         since: datetime | None = None,
         until: datetime | None = None,
+        scope: Scope | None = None,
     ) -> list[Hit]:
         """The facts that answer a question, best first, each with what its score is made of. Any text is a query.
 
         What is returned counts as retrieved, once each. Raises ValueError or TypeError for a bad argument.
         """
         question = text.check(query, "query")
-        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        chosen = self._recalled(_filter(category, tags, match_tags, min_trust, since, until), scope)
         vector = self._semantics.embed_query(question[: text.MAX_QUERY_CHARS])
         if vector is not None:
             self._heal()
         return self._recall(
             limit,
+            chosen.scope,
             lambda: recall.search(
                 recall.parse(question, self._names, vector),
                 self._index,
@@ -299,10 +356,16 @@ class Memory:
         )
 
     def probe(
-        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+        self,
+        entity: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """The facts bound to an entity, by any spelling that is known; empty when it is nowhere."""
-        return self.reason([entity], limit=limit, category=category, min_trust=min_trust)
+        return self.reason([entity], limit=limit, category=category, min_trust=min_trust, scope=scope)
 
     def reason(
         self,
@@ -311,6 +374,7 @@ class Memory:
         limit: int = 10,
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """The facts that several entities have in common, strongest first."""
         if isinstance(entities, str):
@@ -318,13 +382,19 @@ class Memory:
         given = list(dict.fromkeys(_name(entity) for entity in entities))
         if not given:
             raise ValueError("entities is empty; name at least one")
-        return self._structure(structure.reason, given, limit, category, min_trust)
+        return self._structure(structure.reason, given, limit, category, min_trust, scope)
 
     def related(
-        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+        self,
+        entity: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
-        return self._structure(structure.related, _name(entity), limit, category, min_trust)
+        return self._structure(structure.related, _name(entity), limit, category, min_trust, scope)
 
     def contradictions(
         self,
@@ -333,16 +403,19 @@ class Memory:
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
         threshold: float = 0.5,
+        scope: Scope | None = None,
     ) -> list[Contradiction]:
         """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
         _check_limit(limit)
-        chosen = _filter(category, (), "any", min_trust, None, None)
+        chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
         self._mend()
         with self._lock, self._database.read():
             self._refresh()
-            return conflicts.contradictions(
+            found = conflicts.contradictions(
                 self._index, self._names, self._store, chosen, limit=limit, threshold=threshold
             )
+        own = [(scoping.own(c.first, chosen.scope), scoping.own(c.second, chosen.scope)) for c in found]
+        return [replace(c, first=first, second=second) for c, (first, second) in zip(found, own, strict=True)]
 
     # ---- upkeep -----------------------------------------------------------------------------------------------
 
@@ -399,7 +472,7 @@ class Memory:
         with self._lock:
             self._flush()
             with self._database.read():
-                return portable.export(self._store, lines)
+                return portable.export(self._store, lines, self._scope)
 
     def load(self, lines: Iterable[str], *, restore: bool = False, dry_run: bool = False) -> ImportReport:
         """Take over exported facts, and say what that did, or with `dry_run` would do.
@@ -409,7 +482,7 @@ class Memory:
         """
         records = portable.read(lines)
         with self._lock, self._database.read() if dry_run else self._write():
-            report = portable.load(self._store, self._names, records, restore=restore, dry_run=dry_run)
+            report = portable.load(self._store, self._names, records, self._scope, restore=restore, dry_run=dry_run)
         if not dry_run and self._semantics.works():
             self.backfill()
         return report
@@ -421,9 +494,11 @@ class Memory:
     # ---- helpers ----------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _write(self) -> Iterator[None]:
-        """All or nothing, in the file and in what the caches learnt meanwhile."""
+    def _write(self, *, flush: bool = False) -> Iterator[None]:
+        """All or nothing, in the file and in what the caches learnt meanwhile; `flush` writes the counters first."""
         with self._lock:
+            if flush:
+                self._flush()
             try:
                 with self._database.write():
                     yield
@@ -443,10 +518,12 @@ class Memory:
         limit: int,
         category: str | None,
         min_trust: float,
+        scope: Scope | None,
     ) -> list[StructuralHit]:
-        chosen = _filter(category, (), "any", min_trust, None, None)
+        chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
         return self._recall(
             limit,
+            chosen.scope,
             lambda: question(
                 entities,
                 self._index,
@@ -458,24 +535,33 @@ class Memory:
             ),
         )
 
-    def _recall(self, limit: int, find: Callable[[], list[H]]) -> list[H]:
+    def _asker(self, scope: Scope | None) -> Scope | None:
+        return scoping.within(self._scope, scope)
+
+    def _recalled(self, chosen: Filter, scope: Scope | None) -> Filter:
+        """The filter of a recall: what the asker sees of what still holds."""
+        return replace(chosen, scope=self._asker(scope), current=True)
+
+    def _recall(self, limit: int, asker: Scope | None, find: Callable[[], list[H]]) -> list[H]:
         """What `find` returns on one snapshot of the file; its facts are counted as retrieved."""
         _check_limit(limit)
         self._mend()
         with self._lock:
             with self._database.read():
                 self._refresh()
-                hits = [self._counting(hit) for hit in find()]
+                hits = [self._counting(hit, asker) for hit in find()]
             if len(self._uncounted) >= COUNTED or time.monotonic() - self._counted > COUNTED_SECONDS:
                 self._flush(wait=False)
         return hits
 
-    def _counting(self, hit: H) -> H:
+    def _counting(self, hit: H, asker: Scope | None) -> H:
         """The hit, its fact with the retrievals before this one that are not written yet; this one is counted too."""
-        fact = hit.fact
+        fact = scoping.own(hit.fact, asker)
         waiting = self._uncounted.get(fact.fact_id, 0)
         self._uncounted[fact.fact_id] = waiting + 1
-        return replace(hit, fact=replace(fact, retrieval_count=fact.retrieval_count + waiting)) if waiting else hit
+        if waiting:
+            fact = replace(fact, retrieval_count=fact.retrieval_count + waiting)
+        return hit if fact is hit.fact else replace(hit, fact=fact)
 
     def _flush(self, *, wait: bool = True) -> None:
         """Write the retrieval counters; where the file is locked or read-only they wait for the next time.

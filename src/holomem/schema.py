@@ -1,7 +1,8 @@
 """The tables of the file, and how files of other programs and older versions become ours.
 
     facts ----< fact_entities >---- entities ----< entity_keys       facts_fts    full text over facts
-      |                                                              changes      which facts changed, for other readers
+      |----< fact_scopes       fact_extras (0 or 1 a fact)           changes      which facts changed, for other readers
+      |                                                              history      what our writes did, to undo it
       '----< fact_vectors >---- models                               tombstones   contents once removed; meta
 
 `facts`, `entities`, `fact_entities`, `memory_banks` and `facts_fts` with its triggers are those of the holographic
@@ -9,6 +10,7 @@ plugin of Hermes Agent, which must stay able to read and write the file. It neit
 
 * `facts_ai`, `facts_ad`, `facts_au` keep the plugin's names, or it would add its own three and break the index.
 * `facts_au` names its columns: a counter update must not rewrite the index (29 times slower, measured).
+* What else we know of a fact stands beside it, in `fact_extras` and `fact_scopes`: the plugin returns all columns of `facts`.
 * A content written without its terms is foreign: `facts_au_foreign` takes the row's terms and vectors away, and the
   partial index `facts_unanalysed` finds such rows at once.
 
@@ -24,9 +26,7 @@ from typing import Final
 from holomem.errors import StoreError
 from holomem.hrr import WIDTH
 
-__all__ = ["VERSION", "adopt", "classify", "create", "rebuild_fts"]
-
-VERSION: Final = 1
+__all__ = ["VERSION", "adopt", "classify", "create", "migrate", "rebuild_fts"]
 
 # Columns in the order of a new file: the BLOB last, so that the others are read without its overflow pages.
 _FACTS: Final = """
@@ -155,6 +155,54 @@ CREATE TRIGGER entities_removed AFTER DELETE ON entities BEGIN
 END;
 """
 
+_EXTRAS: Final = """
+CREATE TABLE fact_extras (
+    fact_id       INTEGER PRIMARY KEY REFERENCES facts(fact_id),
+    source        TEXT,
+    expires_at    TEXT,    -- UTC, 'YYYY-MM-DD HH:MM:SS.ffffff': texts compare as times do
+    superseded_by INTEGER  -- 0: by a fact that is not in this file
+);
+CREATE TABLE fact_scopes (  -- a fact without any belongs to all; '' stands for a part that is not named
+    fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
+    user    TEXT NOT NULL,
+    agent   TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    PRIMARY KEY (fact_id, user, agent, run)
+) WITHOUT ROWID;
+CREATE TABLE history (
+    change_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    fact_id     INTEGER NOT NULL,
+    action      TEXT NOT NULL,
+    changed_at  TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    before      TEXT,     -- JSON; types.Change says what
+    after       TEXT,
+    with_change INTEGER
+);
+CREATE INDEX history_with ON history(with_change) WHERE with_change IS NOT NULL;
+CREATE TRIGGER facts_removed AFTER DELETE ON facts BEGIN
+    DELETE FROM fact_extras WHERE fact_id = old.fact_id;
+    DELETE FROM fact_scopes WHERE fact_id = old.fact_id;
+END;
+CREATE TRIGGER fact_extras_added AFTER INSERT ON fact_extras BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_extras_changed AFTER UPDATE ON fact_extras BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_extras_removed AFTER DELETE ON fact_extras BEGIN
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+CREATE TRIGGER fact_scopes_added AFTER INSERT ON fact_scopes BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_scopes_removed AFTER DELETE ON fact_scopes BEGIN
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+"""
+
+_STEPS: Final = {2: _EXTRAS}  # what each later version adds to the tables of the first
+VERSION: Final = max(_STEPS)
+
 _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add
     "category": "TEXT DEFAULT 'general'",
     "tags": "TEXT DEFAULT ''",
@@ -177,7 +225,7 @@ INSERT INTO meta (key, value) SELECT 'hrr_width', coalesce((
 
 
 def classify(connection: sqlite3.Connection) -> str:
-    """What the file is: 'empty', 'ours', or 'foreign' (a plugin's file, to be adopted).
+    """What the file is: 'empty', 'ours', 'older' (to be migrated), or 'foreign' (a plugin's file, to be adopted).
 
     Raises StoreError for a file of another program, and for one that a newer holomem made.
     """
@@ -191,6 +239,8 @@ def classify(connection: sqlite3.Connection) -> str:
         raise StoreError(f"its format is {version}, this holomem knows {VERSION}; upgrade holomem")
     if "meta" in tables and version == VERSION:
         return "ours"
+    if "meta" in tables and version >= 1:
+        return "older"
     columns = _columns(connection)
     if not {"fact_id", "content"} <= columns:
         raise StoreError("its table `facts` has other columns; it was made by another program, name another file")
@@ -202,7 +252,12 @@ def create(connection: sqlite3.Connection) -> None:
     for statement in (_FACTS, *_statements(_PLUGIN_TABLES), *_statements(_OUR_TABLES), _FTS, *_statements(_TRIGGERS)):
         connection.execute(statement)
     connection.execute("INSERT INTO meta (key, value) VALUES ('hrr_width', ?)", (WIDTH,))
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    _step(connection, 1)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file of an older holomem to the newest version, inside the caller's transaction."""
+    _step(connection, connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def adopt(connection: sqlite3.Connection) -> None:
@@ -226,12 +281,20 @@ def adopt(connection: sqlite3.Connection) -> None:
     for statement in _statements(_TRIGGERS):
         connection.execute(statement)
     connection.execute(_ADOPTED_WIDTH, (WIDTH,))
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    _step(connection, 1)
 
 
 def rebuild_fts(connection: sqlite3.Connection) -> None:
     """Write the full-text index anew from `facts`, inside the caller's transaction."""
     connection.execute("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')")
+
+
+def _step(connection: sqlite3.Connection, version: int) -> None:
+    """Do the steps after `version`."""
+    for number in range(version + 1, VERSION + 1):
+        for statement in _statements(_STEPS[number]):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _columns(connection: sqlite3.Connection) -> set[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
+    "Change",
     "Contradiction",
     "Entity",
     "Fact",
@@ -19,6 +20,7 @@ __all__ = [
     "ImportReport",
     "ModelId",
     "NewFact",
+    "Scope",
     "Scores",
     "Status",
     "StructuralHit",
@@ -26,10 +28,26 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """Whom a fact belongs to, or who asks: a user, an agent, a run, or several of them together.
+
+    A fact without a scope belongs to all. One with scopes is seen by a scope that shares a part with one of them and
+    differs from it in none: user "ann" sees what belongs to (ann) and to (ann, run 7), but not what belongs to (bob)
+    or to (agent "coder") alone.
+    """
+
+    user: str | None = None
+    agent: str | None = None
+    run: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewFact:
     """A fact to be added. `tags` is a comma-separated string or a sequence of strings.
 
-    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given.
+    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given. `source`
+    is free text: where the fact is from. From `expires_at` on (UTC unless it has a zone) it is no longer recalled.
+    `supersedes` is the id of a fact that this one replaces: the old one stays, but is no longer recalled.
     """
 
     content: str
@@ -37,11 +55,19 @@ class NewFact:
     tags: str | Sequence[str] = ""
     entities: Sequence[str] | None = None
     trust_score: float = 0.5
+    source: str | None = None
+    expires_at: datetime | None = None
+    supersedes: int | None = None
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A stored fact. `tags` is comma separated; both times are UTC."""
+    """A stored fact. `tags` is comma separated; times are UTC.
+
+    `superseded_by` is the id of the fact that replaced it, 0 when that one is not in this file. `scopes` are those it
+    belongs to, as far as the asker sees them; none means all.
+    """
 
     fact_id: int
     content: str
@@ -53,6 +79,27 @@ class Fact:
     entities: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
+    source: str | None = None
+    expires_at: datetime | None = None
+    superseded_by: int | None = None
+    scopes: tuple[Scope, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the history: what a write did to a fact.
+
+    A new fact has neither `before` nor `after`; a removed one is whole in `before`, and `after` is None; otherwise the
+    two hold the fields that changed. `with_change` is the change of the same write that this one is undone with.
+    """
+
+    change_id: int
+    fact_id: int
+    action: str
+    changed_at: datetime
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    with_change: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +118,8 @@ class Filter:
     """Which facts a recall may return at all; applied before any top is taken.
 
     `tags` are whole tags, compared without case; `match_tags` says whether one or all of them must be there.
-    `since` and `until` bound `created_at`, both inclusive.
+    `since` and `until` bound `created_at`, both inclusive. `scope` leaves out what it does not see, `current` what is
+    expired or superseded.
     """
 
     category: str | None = None
@@ -80,6 +128,8 @@ class Filter:
     min_trust: float = 0.0
     since: datetime | None = None
     until: datetime | None = None
+    scope: Scope | None = None
+    current: bool = False
 
 
 @dataclass(frozen=True, slots=True)
