@@ -91,11 +91,19 @@ _half_life = click.option(
 
 
 _asker = click.option(
-    "--scope", multiple=True, callback=_scope, metavar="PART=NAME", help="Who asks: user=, agent= or run=; may be repeated."
+    "--scope",
+    multiple=True,
+    callback=_scope,
+    metavar="PART=NAME",
+    help="Who asks: user=, agent= or run=; may be repeated.",
 )
 _source = click.option("--source", metavar="TEXT", help="Where it is from.")
 _expires = click.option(
-    "--expires", "expires_at", callback=_end, metavar="TIME", help="Not recalled from then on: 30d, a day, a time, never."
+    "--expires",
+    "expires_at",
+    callback=_end,
+    metavar="TIME",
+    help="Not recalled from then on: 30d, a day, a time, never.",
 )
 
 
