@@ -26,7 +26,7 @@ WRITES = st.one_of(
         st.just("add"),
         st.fixed_dictionaries(
             {"content": st.sampled_from(CONTENTS), "scope": SCOPES},
-            optional={"tags": st.just("x,y"), "source": st.just("chat"), "supersedes": IDS,
+            optional={"tags": st.just("x,y"), "source": st.just("chat"), "metadata": st.just({"a": [1]}), "supersedes": IDS,
                       "expires_at": st.sampled_from([FUTURE, datetime(2020, 1, 1)]), "entities": st.just(["Zed"])},
         ),
     ),
@@ -36,7 +36,8 @@ WRITES = st.one_of(
             {"fact_id": IDS, "scope": SCOPES},
             optional={"content": st.sampled_from(CONTENTS), "category": st.just("tool"), "tags": st.just("z"),
                       "entities": st.sampled_from([[], ["Ann Lee", "Zed"]]), "trust_delta": st.sampled_from([0.1, -0.7, 0.9]),
-                      "source": st.sampled_from(["", "mail"]), "expires_at": st.sampled_from(["never", FUTURE])},
+                      "source": st.sampled_from(["", "mail"]), "metadata": st.sampled_from([{}, {"b": None}]),
+                      "expires_at": st.sampled_from(["never", FUTURE])},
         ),
     ),
     st.tuples(st.just("remove"), st.fixed_dictionaries({"fact_id": IDS, "scope": SCOPES})),

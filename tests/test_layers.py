@@ -12,13 +12,13 @@ import holomem
 
 PACKAGE = Path(holomem.__file__).parent
 LAYERS = [  # lowest first; see docs/architecture.md
-    {"errors", "types"},
+    {"errors", "types", "paths"},
     {"_stopwords", "_commonwords", "_namekeys", "_extraction", "text", "scoping", "entities", "_reference", "_kernels", "kernels"},
     {"hrr", "fusion", "embedding"},
     {"schema", "database", "records", "store", "visibility", "lexicon", "vectors", "index"},
     {"semantics", "ingest", "search", "structure", "contradictions", "history", "revise", "portable", "upkeep"},
     {"memory"},
-    {"demo", "tools"},
+    {"demo", "tools", "aio", "compat"},
     {"cli", "__main__", "__init__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -56,7 +56,7 @@ def test_sql_stands_in_schema_database_records_and_store_only(path):
 def test_importing_holomem_loads_no_heavy_library():
     code = "import sys, holomem; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click"} & set(loaded)
+    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "asyncio"} & set(loaded)
 
 
 def test_the_public_names_are_these():

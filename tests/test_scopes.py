@@ -212,6 +212,24 @@ def test_a_fact_carries_where_it_is_from_and_how_long_it_holds(memory):
             memory.update(fact.fact_id, **bad)
 
 
+def test_metadata_are_kept_as_they_are(memory):
+    fact_id = memory.add("the lift is broken", metadata={"ticket": 7, "who": ["Ann", None], "é": {"x": 0.5}})
+    assert memory.get(fact_id).metadata == {"ticket": 7, "who": ["Ann", None], "é": {"x": 0.5}}
+    assert memory.update(fact_id, metadata={"ticket": 8}).metadata == {"ticket": 8}
+    assert memory.update(fact_id, metadata={}).metadata is None
+    for bad in ([1], {"x": object()}, {"x": float("nan")}, "text"):
+        with pytest.raises((TypeError, ValueError), match="metadata"):
+            memory.add("x", metadata=bad)
+
+
+def test_facts_are_listed_by_source_as_a_path_and_searched_among_some(memory):
+    ids = [memory.add(f"the lift is broken {s}", source=s) for s in ("chat", "chat/42", "chats", "chat 42", "mail/chat")]
+    assert {f.fact_id for f in memory.facts(source="chat")} == {ids[0], ids[1]}
+    assert [f.fact_id for f in memory.facts(source="chat/42")] == [ids[1]]
+    assert {h.fact.fact_id for h in memory.search("lift", among={ids[2], 99})} == {ids[2]}
+    assert memory.search("lift", among=set()) == []
+
+
 def test_an_expired_fact_is_listed_but_not_recalled_until_it_is_purged(memory):
     memory.add_many([NewFact("Old Town fair is open", expires_at=PAST), NewFact("Old Town fair is large")])
     assert contents(memory.search("fair")) == ["Old Town fair is large"]
@@ -270,7 +288,8 @@ def test_an_expired_fact_that_is_stated_again_counts_again(memory):
 
 def test_export_and_import_carry_it_all(path, tmp_path):
     with Memory(path, embedder=None) as memory:
-        old = memory.add("Ann Lee lives in Oslo", source="chat", expires_at=FUTURE, scope=Scope("ann", run="7"))
+        old = memory.add("Ann Lee lives in Oslo", source="chat", metadata={"n": [1, "é"]},
+                         expires_at=FUTURE, scope=Scope("ann", run="7"))  # fmt: skip
         memory.add("Ann Lee lives in Oslo", scope=BOB)
         memory.add("Ann Lee lives in Rome", supersedes=old)
         gone = memory.add("Ann Lee lives in Bonn", supersedes=memory.add("Ann Lee lives in Kiel"))

@@ -1,5 +1,7 @@
 """Long-term memory for AI agents in one SQLite file."""
 
+from typing import TYPE_CHECKING, Any
+
 from holomem.errors import (
     ChangeNotFound,
     DegradedWarning,
@@ -27,7 +29,11 @@ from holomem.types import (
     StructuralHit,
 )
 
+if TYPE_CHECKING:
+    from holomem.aio import AsyncMemory
+
 __all__ = [
+    "AsyncMemory",
     "Change",
     "ChangeNotFound",
     "Contradiction",
@@ -54,3 +60,12 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`AsyncMemory`, imported when it is asked for: asyncio takes as long as all the rest."""
+    if name == "AsyncMemory":
+        from holomem.aio import AsyncMemory
+
+        return AsyncMemory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,7 @@ from typing import Any, Final
 from holomem import ingest, scoping, text
 from holomem.errors import ChangeNotFound, UndoConflict
 from holomem.index import Names
-from holomem.records import Extras, stored_moment
+from holomem.records import PLAIN, Extras
 from holomem.store import Store, split_list
 from holomem.types import Change, Scope
 
@@ -208,7 +208,7 @@ def _state(store: Store, fact_id: int) -> State | None:
     del state["fact_id"]
     for name in ("created_at", "updated_at"):
         state[name] = state[name].replace(tzinfo=None).isoformat(sep=" ")
-    state["expires_at"] = None if fact.expires_at is None else stored_moment(fact.expires_at)
+    state |= store.records.extras([fact_id]).get(fact_id, PLAIN)._asdict()
     state["entities"] = [list(entity) for entity in store.records.entities(fact_id)]
     state["scopes"] = _parts(fact.scopes)
     return state

@@ -78,6 +78,10 @@ class Index:
             tagged = np.zeros(len(mask), bool)
             tagged[self.rows(self._store.ids(Filter(tags=chosen.tags, match_tags=chosen.match_tags)))] = True
             mask &= tagged
+        if chosen.among is not None:
+            among = np.zeros(len(mask), bool)
+            among[self.rows(chosen.among)] = True
+            mask &= among
         self.visibility.narrow(mask, chosen)
         return mask
 

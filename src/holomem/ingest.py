@@ -7,9 +7,11 @@ The same steps mend what another program wrote into the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ __all__ = [
     "encode",
     "insert",
     "mend",
+    "metadata",
     "moment",
     "relink",
     "replace",
@@ -68,8 +71,8 @@ def statement(new: NewFact) -> Statement:
         names = tuple(name.strip() for name in (text.check(n, "an entity") for n in new.entities) if entities.key(name))
     terms = tuple(text.analyze(content))
     extras = PLAIN
-    if new.source is not None or new.expires_at is not None:
-        extras = Extras(source(new.source) or None, moment(new.expires_at) or None)
+    if (new.source, new.metadata, new.expires_at) != (None, None, None):
+        extras = Extras(source(new.source) or None, metadata(new.metadata) or None, moment(new.expires_at) or None)
     return Statement(
         content,
         category,
@@ -86,6 +89,18 @@ def statement(new: NewFact) -> Statement:
 def source(given: str | None) -> str:
     """Where a fact is from, as it is stored; "" when it is not known. Raises ValueError or TypeError."""
     return "" if given is None else text.check(given, "source").strip()
+
+
+def metadata(given: Mapping[str, Any] | None) -> str:
+    """The application's own data as JSON; "" for none. Raises TypeError or ValueError where JSON cannot hold it."""
+    if not given:
+        return ""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"metadata is {given!r}; use a mapping")
+    try:
+        return text.check(json.dumps(dict(given), ensure_ascii=False, allow_nan=False), "metadata")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"metadata cannot be kept as JSON: {error}") from error
 
 
 def moment(given: datetime | None) -> str:

@@ -6,13 +6,13 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from holomem import contradictions as conflicts
 from holomem import fusion, history, ingest, portable, revise, scoping, structure, text, upkeep
@@ -152,6 +152,7 @@ class Memory:
         entities: Sequence[str] | None = None,
         trust_score: float = fusion.TRUST,
         source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
         expires_at: datetime | None = None,
         supersedes: int | None = None,
         scope: Scope | None = None,
@@ -165,7 +166,7 @@ class Memory:
         survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, FactNotFound, StoreError.
         """
         return self.add_many(
-            [NewFact(content, category, tags, entities, trust_score, source, expires_at, supersedes, scope)]
+            [NewFact(content, category, tags, entities, trust_score, source, metadata, expires_at, supersedes, scope)]
         )[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:
@@ -200,15 +201,17 @@ class Memory:
         limit: int | None = 50,
         offset: int = 0,
         current: bool = False,
+        source: str | None = None,
         scope: Scope | None = None,
     ) -> list[Fact]:
         """Facts, newest first, also those below the trust floor; counts nothing as retrieved.
 
         `matching` keeps those that hold every word of it. `limit` None gives all. `current` leaves out what is expired or
-        superseded.
+        superseded. `source` keeps what is from there or, as a path, from below it.
         """
         asker = self._asker(scope)
-        chosen = replace(_filter(category, tags, match_tags, min_trust, since, until), scope=asker, current=current)
+        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        chosen = replace(chosen, scope=asker, current=current, source=source)
         if limit is not None and limit < 1:
             raise ValueError(f"limit is {limit}; use at least 1, or None for all")
         if offset < 0:
@@ -233,13 +236,14 @@ class Memory:
         entities: Sequence[str] | None = None,
         trust_delta: float = 0.0,
         source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
         expires_at: datetime | Literal["never"] | None = None,
         scope: Scope | None = None,
     ) -> Fact:
         """Change what is given and return the fact; another content gets its own entities and vectors.
 
-        It is another fact that comes back when the old content belongs to others too: for them it stays. `source` ""
-        and `expires_at` "never" take away what was there.
+        It is another fact that comes back when the old content belongs to others too: for them it stays. `source` "",
+        `metadata` {} and `expires_at` "never" take away what was there.
         Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
         """
         old = self.get(fact_id, scope=scope)
@@ -256,6 +260,7 @@ class Memory:
             trust_delta,
             None if source is None else ingest.source(source),
             None if expires_at is None else "" if expires_at == "never" else ingest.moment(expires_at),
+            None if metadata is None else ingest.metadata(metadata),
         )
         vectors = self._embed([new.content]) if new.content != old.content else {}
         with self._write():
@@ -330,14 +335,17 @@ class Memory:
         min_trust: float = fusion.MIN_TRUST,
         since: datetime | None = None,
         until: datetime | None = None,
+        among: Set[int] | None = None,
         scope: Scope | None = None,
     ) -> list[Hit]:
         """The facts that answer a question, best first, each with what its score is made of. Any text is a query.
 
-        What is returned counts as retrieved, once each. Raises ValueError or TypeError for a bad argument.
+        With `among` only the facts of these ids may answer. What is returned counts as retrieved, once each.
+        Raises ValueError or TypeError for a bad argument.
         """
         question = text.check(query, "query")
         chosen = self._recalled(_filter(category, tags, match_tags, min_trust, since, until), scope)
+        chosen = replace(chosen, among=among)
         vector = self._semantics.embed_query(question[: text.MAX_QUERY_CHARS])
         if vector is not None:
             self._heal()

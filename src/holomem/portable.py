@@ -1,7 +1,7 @@
 """Facts as lines of JSON, lossless both ways: everything but the vectors, which are made anew from the text.
 
 One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at and
-entities, each with name, type and aliases; where they are there source, expires_at, superseded_by (the content of the
+entities, each with name, type and aliases; where they are there source, metadata, expires_at, superseded_by (the content of the
 fact that replaced this one, "" if it is gone) and scopes. Exporting, importing into an empty store and exporting again
 gives the same lines. The history stays with the file.
 """
@@ -136,6 +136,8 @@ def _line(fact: Fact, entities: dict[str, dict[str, Any]], newer: dict[int, str]
     }
     if fact.source is not None:
         line["source"] = fact.source
+    if fact.metadata is not None:
+        line["metadata"] = fact.metadata
     if fact.expires_at is not None:
         line["expires_at"] = fact.expires_at.isoformat()
     if fact.superseded_by is not None:
@@ -159,6 +161,7 @@ def _record(line: Any) -> Record:
             line.get("tags") or "",
             None if given is None else [name for name, _, _ in entities],
             source=line.get("source"),
+            metadata=line.get("metadata"),
             expires_at=None if line.get("expires_at") is None else _time(line["expires_at"]),
         )
     )

@@ -22,9 +22,10 @@ _CHANGE: Final = "SELECT change_id, fact_id, action, changed_at, before, after, 
 
 
 class Extras(NamedTuple):
-    """What `fact_extras` holds of a fact; the time as it is stored."""
+    """What `fact_extras` holds of a fact, as it is stored: metadata are JSON."""
 
     source: str | None = None
+    metadata: str | None = None
     expires_at: str | None = None
     superseded_by: int | None = None
 
@@ -42,7 +43,7 @@ class Records:
 
     def extras(self, fact_ids: Sequence[int] | None = None) -> dict[int, Extras]:
         """What stands beside these facts, or all; a fact without anything is left out."""
-        rows = self._listed("SELECT fact_id, source, expires_at, superseded_by FROM fact_extras", fact_ids)
+        rows = self._listed("SELECT fact_id, source, metadata, expires_at, superseded_by FROM fact_extras", fact_ids)
         return {fact_id: Extras(*values) for fact_id, *values in rows}
 
     def set_extras(self, fact_id: int, extras: Extras) -> None:
@@ -52,9 +53,9 @@ class Records:
                 connection.execute("DELETE FROM fact_extras WHERE fact_id = ?", (fact_id,))
                 return
             connection.execute(
-                "INSERT INTO fact_extras (fact_id, source, expires_at, superseded_by) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (fact_id) DO UPDATE SET source = excluded.source, expires_at = excluded.expires_at,"
-                " superseded_by = excluded.superseded_by",
+                "INSERT INTO fact_extras (fact_id, source, metadata, expires_at, superseded_by) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (fact_id) DO UPDATE SET source = excluded.source, metadata = excluded.metadata,"
+                " expires_at = excluded.expires_at, superseded_by = excluded.superseded_by",
                 (fact_id, *extras),
             )
 
@@ -156,6 +157,11 @@ def condition(chosen: Filter) -> Iterator[tuple[str, list[Any]]]:
             "NOT EXISTS (SELECT 1 FROM fact_extras x WHERE x.fact_id = f.fact_id"
             " AND (x.superseded_by IS NOT NULL OR x.expires_at <= ?))",
             [stored_moment(datetime.now(UTC))],
+        )
+    if chosen.source is not None:
+        yield (
+            "f.fact_id IN (SELECT fact_id FROM fact_extras WHERE source = ? OR source >= ? AND source < ?)",
+            [chosen.source, f"{chosen.source}/", f"{chosen.source}0"],  # "0" follows "/"
         )
     scope = chosen.scope
     if scope is not None:

@@ -33,6 +33,8 @@ class Edit:
     """"" for none"""
     expires_at: str | None
     """as it is stored, "" for never"""
+    metadata: str | None = None
+    """as it is stored, "" for none"""
 
 
 def get(store: Store, fact_id: int, asker: Scope | None) -> Fact:
@@ -88,10 +90,12 @@ def update(store: Store, names: Names, fact_id: int, edit: Edit, asker: Scope | 
             store.set_labels(fact_id, category=edit.category, tags=edit.tags)
         if edit.trust_delta:
             store.change_trust(fact_id, edit.trust_delta)
-        if edit.source is not None or edit.expires_at is not None:
+        if (edit.source, edit.metadata, edit.expires_at) != (None, None, None):
             extras = store.records.extras([fact_id]).get(fact_id, PLAIN)
             if edit.source is not None:
                 extras = extras._replace(source=edit.source or None)
+            if edit.metadata is not None:
+                extras = extras._replace(metadata=edit.metadata or None)
             if edit.expires_at is not None:
                 extras = extras._replace(expires_at=edit.expires_at or None)
             store.records.set_extras(fact_id, extras)
@@ -147,7 +151,9 @@ def _state_again(store: Store, journal: Journal, fact_id: int, new: ingest.State
         elif joins and new.scope is not None:
             store.records.set_scopes(fact_id, [new.scope] if over else [*scopes, new.scope])
         if over:
-            store.records.set_extras(fact_id, Extras(new.extras.source or extras.source, new.extras.expires_at))
+            given = new.extras
+            kept = Extras(given.source or extras.source, given.metadata or extras.metadata, given.expires_at)
+            store.records.set_extras(fact_id, kept)
 
 
 def _supersede(store: Store, journal: Journal, old: int, new: int, asker: Scope | None) -> None:
@@ -167,12 +173,12 @@ def _part(store: Store, names: Names, journal: Journal, old: Fact, edit: Edit, a
     statement = replace(
         edit.statement, category=old.category, tags=old.tags, trust_score=old.trust_score, scope=None, supersedes=None
     )
+    extras = store.records.extras([old.fact_id]).get(old.fact_id, PLAIN)
     _let_go(store, journal, old.fact_id, asker)
     fact_id, fresh = ingest.insert(store, names, statement)
     held = old.scopes or (() if asker is None else (asker,))
     if fresh:
-        ends = None if old.expires_at is None else stored_moment(old.expires_at)
-        store.records.set_extras(fact_id, Extras(old.source, ends))
+        store.records.set_extras(fact_id, extras)
         store.records.set_scopes(fact_id, held)
         journal.made(fact_id, statement.content, held)
     else:

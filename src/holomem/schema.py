@@ -159,9 +159,11 @@ _EXTRAS: Final = """
 CREATE TABLE fact_extras (
     fact_id       INTEGER PRIMARY KEY REFERENCES facts(fact_id),
     source        TEXT,
+    metadata      TEXT,    -- JSON
     expires_at    TEXT,    -- UTC, 'YYYY-MM-DD HH:MM:SS.ffffff': texts compare as times do
     superseded_by INTEGER  -- 0: by a fact that is not in this file
 );
+CREATE INDEX fact_extras_source ON fact_extras(source) WHERE source IS NOT NULL;
 CREATE TABLE fact_scopes (  -- a fact without any belongs to all; '' stands for a part that is not named
     fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
     user    TEXT NOT NULL,

@@ -536,6 +536,7 @@ class Store:
                 _time(created),
                 _time(updated if updated is not None else created),
                 (extra := extras.get(fact_id, PLAIN)).source,
+                None if extra.metadata is None else json.loads(extra.metadata),
                 None if extra.expires_at is None else _time(extra.expires_at),
                 extra.superseded_by,
                 scopes.get(fact_id, ()),

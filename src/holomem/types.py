@@ -5,7 +5,7 @@ Field names are the column names of the file. `None` means absent; zero means ze
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -46,7 +46,8 @@ class NewFact:
     """A fact to be added. `tags` is a comma-separated string or a sequence of strings.
 
     `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given. `source`
-    is free text: where the fact is from. From `expires_at` on (UTC unless it has a zone) it is no longer recalled.
+    is free text: where the fact is from, best as a path ("chat/42"). `metadata` is the application's: anything that JSON
+    can hold, kept as it is. From `expires_at` on (UTC unless it has a zone) it is no longer recalled.
     `supersedes` is the id of a fact that this one replaces: the old one stays, but is no longer recalled.
     """
 
@@ -56,6 +57,7 @@ class NewFact:
     entities: Sequence[str] | None = None
     trust_score: float = 0.5
     source: str | None = None
+    metadata: Mapping[str, Any] | None = None
     expires_at: datetime | None = None
     supersedes: int | None = None
     scope: Scope | None = None
@@ -80,6 +82,7 @@ class Fact:
     created_at: datetime
     updated_at: datetime
     source: str | None = None
+    metadata: dict[str, Any] | None = field(default=None, hash=False)
     expires_at: datetime | None = None
     superseded_by: int | None = None
     scopes: tuple[Scope, ...] = ()
@@ -119,7 +122,7 @@ class Filter:
 
     `tags` are whole tags, compared without case; `match_tags` says whether one or all of them must be there.
     `since` and `until` bound `created_at`, both inclusive. `scope` leaves out what it does not see, `current` what is
-    expired or superseded.
+    expired or superseded. `source` keeps what is from there or, as a path, from below it; `among` keeps these facts.
     """
 
     category: str | None = None
@@ -130,6 +133,8 @@ class Filter:
     until: datetime | None = None
     scope: Scope | None = None
     current: bool = False
+    source: str | None = None
+    among: Set[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
