@@ -1,6 +1,6 @@
 """One measurement in a fresh process: `python _measure.py WHAT SYSTEM CACHE SIZE [STARTED]`, one line of JSON out.
 
-WHAT is build, warm, add or cold. Times are lists of milliseconds: "cpu" of this process (all its threads), "wall".
+WHAT is build, warm, add, cold or structure. Times are lists of milliseconds: "cpu" of this process (all its threads), "wall".
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ SLOW = 20.0  # seconds after which a series of calls ends early
 def main() -> None:
     what, system, cache, size = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
     folder = cache / f"{system}-{size}"
-    result = {"build": build, "warm": warm, "add": add, "cold": cold}[what](system, cache, size, folder)
+    result = {"build": build, "warm": warm, "add": add, "cold": cold, "structure": structure}[what](
+        system, cache, size, folder
+    )
     print(json.dumps(result))
     sys.stdout.flush()
     os._exit(0)  # background threads of some systems would keep the process for seconds
@@ -87,6 +89,31 @@ def add(system: str, cache: Path, size: int, folder: Path) -> dict[str, object]:
                 break
         result["search_after_add"] = after
         memory.close()
+    return result
+
+
+def structure(system: str, cache: Path, size: int, folder: Path) -> dict[str, object]:
+    """probe, reason, related, contradictions; and encoding a fact, where the system is holomem."""
+    questions = _facts.questions(cache, size)
+    memory = SYSTEMS[system](folder)
+    memory.open(questions)
+    names = questions.names[:PROBES]
+    memory.probe(names[-1])
+    result: dict[str, object] = {"probe": timed([lambda n=n: memory.probe(n) for n in names])}
+    for count in (2, 3):
+        groups = [names[start : start + count] for start in range(len(names) - count)]
+        result[f"reason of {count}"] = timed([lambda g=g: memory.reason(g) for g in groups])
+    result["related"] = timed([lambda n=n: memory.related(n) for n in names])
+    result["contradictions"] = timed([memory.contradictions])
+    if system == "holomem":
+        from holomem import hrr
+
+        known = [fact.split()[:12] for fact in questions.added]
+        new = [[f"{word}{i}" for word in words] for i, words in enumerate(known)]
+        for words in known:
+            hrr.encode_fact(words, words[:2])
+        result["encode 12 words"] = timed([lambda w=w: hrr.encode_fact(w, w[:2]) for w in known[-100:]])
+        result["encode 12 new words"] = timed([lambda w=w: hrr.encode_fact(w, w[:2]) for w in new])
     return result
 
 

@@ -99,6 +99,15 @@ class Holomem:
     def probe(self, name: str) -> list[Any]:
         return self._memory.probe(name, limit=TOP)
 
+    def reason(self, names: list[str]) -> list[Any]:
+        return self._memory.reason(names, limit=TOP)
+
+    def related(self, name: str) -> list[Any]:
+        return self._memory.related(name, limit=TOP)
+
+    def contradictions(self) -> list[Any]:
+        return self._memory.contradictions(limit=TOP)
+
     def add(self, text: str, vector: bytes) -> None:  # noqa: ARG002
         if self._adding is None:
             from holomem import Memory
@@ -274,6 +283,15 @@ class Hermes:
 
     def probe(self, name: str) -> list[Any]:
         return self._retriever.probe(name, limit=TOP)
+
+    def reason(self, names: list[str]) -> list[Any]:
+        return self._retriever.reason(names, limit=TOP)
+
+    def related(self, name: str) -> list[Any]:
+        return self._retriever.related(name, limit=TOP)
+
+    def contradictions(self) -> list[Any]:
+        return self._retriever.contradict(limit=TOP)
 
     def add(self, text: str, vector: bytes) -> None:  # noqa: ARG002
         self._store.add_fact(text)

@@ -64,19 +64,26 @@ def measure(python: str, what: str, system: str, cache: Path, size: int) -> Json
     return result
 
 
-def run(python: str, system: str, cache: Path, size: int, *, rebuild: bool) -> Json:
-    """Every figure of one system at one size."""
-    folder = cache / f"{system}-{size}"
+def built(python: str, system: str, cache: Path, size: int, *, rebuild: bool) -> Json:
+    """What building a store took, when it was built; the store is there afterwards unless it failed."""
     record = cache / f"{system}-{size}.json"
     if rebuild or not record.exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(cache / f"{system}-{size}", ignore_errors=True)
         record.unlink(missing_ok=True)
         say(f"{system}: building {size:,} facts")
-        built = measure(python, "build", system, cache, size)
-        if "failed" in built:
-            return built
-        record.write_text(json.dumps(built), encoding="utf-8")
-    result: Json = {"build": json.loads(record.read_text(encoding="utf-8"))}
+        took = measure(python, "build", system, cache, size)
+        if "failed" in took:
+            return took
+        record.write_text(json.dumps(took), encoding="utf-8")
+    result: Json = json.loads(record.read_text(encoding="utf-8"))
+    return result
+
+
+def run(python: str, system: str, cache: Path, size: int, *, rebuild: bool) -> Json:
+    """Every figure of one system at one size."""
+    result: Json = {"build": built(python, system, cache, size, rebuild=rebuild)}
+    if "failed" in result["build"]:
+        return result["build"]
     say(f"{system}: {size:,} facts")
     result["cold"] = [measure(python, "cold", system, cache, size) for _ in range(COLD_RUNS)]
     for what in ("warm", "add"):

@@ -39,7 +39,6 @@ CALLS = {
     "pairs of 1000": lambda k: k.pairs(PHASES),
     "hrr, 1 key": lambda k: k.hrr_similarity(PAIRS, KEYS[:1]),
     "hrr, 3 keys": lambda k: k.hrr_similarity(PAIRS, KEYS),
-    "hrr, minimum of 3": lambda k: k.hrr_min_similarity(PAIRS, KEYS),
 }
 ASKED_SET = set(ASKED.tolist())
 PLAIN = {  # what one would write without kernels

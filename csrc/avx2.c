@@ -34,40 +34,64 @@ static float dot_row(const unsigned char *row, const float *query, size_t d) {
     return total(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, e)));
 }
 
-static inline __m256 eight(const int8_t *row) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)row)));
+/* Sixteen products of int8 and int16 as eight sums of two in int32: at most 2^23 each. */
+static inline __m256i sixteen(const int8_t *row, const int16_t *key) {
+    __m256i values = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)row));
+    return _mm256_madd_epi16(values, _mm256_loadu_si256((const __m256i *)(const void *)key));
 }
 
-static float pair_dot(const int8_t *row, const float *key, size_t size) {
-    __m256 a = _mm256_setzero_ps(), b = a, c = a, e = a;
+static inline int64_t total_int(__m256i sums) {
+    __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(sums));
+    __m256i wide = _mm256_add_epi64(low, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(sums, 1)));
+    __m128i two = _mm_add_epi64(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+    return _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
+}
+
+enum { FOLD = 2048 }; /* values added up in int32, 128 times 2^23 in a lane, before they are taken to int64 */
+
+static int64_t pair_dot(const int8_t *row, const int8_t *ahead, const int16_t *key, size_t size) {
+    int64_t sum = 0;
     size_t j = 0;
-    for (; j + 32 <= size; j += 32) {
-        a = _mm256_fmadd_ps(eight(row + j), _mm256_loadu_ps(key + j), a);
-        b = _mm256_fmadd_ps(eight(row + j + 8), _mm256_loadu_ps(key + j + 8), b);
-        c = _mm256_fmadd_ps(eight(row + j + 16), _mm256_loadu_ps(key + j + 16), c);
-        e = _mm256_fmadd_ps(eight(row + j + 24), _mm256_loadu_ps(key + j + 24), e);
+    while (j + 32 <= size) {
+        size_t stop = size - j < FOLD ? size : j + FOLD;
+        __m256i a = _mm256_setzero_si256(), b = a;
+        for (; j + 64 <= stop; j += 64) {
+            _mm_prefetch((const char *)ahead + j, _MM_HINT_T0);
+            a = _mm256_add_epi32(a, sixteen(row + j, key + j));
+            b = _mm256_add_epi32(b, sixteen(row + j + 16, key + j + 16));
+            a = _mm256_add_epi32(a, sixteen(row + j + 32, key + j + 32));
+            b = _mm256_add_epi32(b, sixteen(row + j + 48, key + j + 48));
+        }
+        for (; j + 32 <= stop; j += 32) {
+            a = _mm256_add_epi32(a, sixteen(row + j, key + j));
+            b = _mm256_add_epi32(b, sixteen(row + j + 16, key + j + 16));
+        }
+        sum += total_int(a) + total_int(b);
     }
-    float sum = total(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, e)));
-    for (; j < size; j++) sum += (float)row[j] * key[j];
+    for (; j < size; j++) sum += (int32_t)row[j] * key[j];
     return sum;
 }
 
-/* The row is converted once for all four keys. */
-static void pair_dot4(const int8_t *row, const float *const keys[4], size_t size, float out[4]) {
-    __m256 low[4], high[4];
+/* The row is widened once for all four keys. */
+static void pair_dot4(const int8_t *row, const int8_t *ahead, const int16_t *const keys[4], size_t size, int64_t out[4]) {
     size_t j = 0;
-    for (size_t a = 0; a < 4; a++) low[a] = high[a] = _mm256_setzero_ps();
-    for (; j + 16 <= size; j += 16) {
-        __m256 first = eight(row + j), second = eight(row + j + 8);
-        for (size_t a = 0; a < 4; a++) {
-            low[a] = _mm256_fmadd_ps(first, _mm256_loadu_ps(keys[a] + j), low[a]);
-            high[a] = _mm256_fmadd_ps(second, _mm256_loadu_ps(keys[a] + j + 8), high[a]);
+    for (size_t a = 0; a < 4; a++) out[a] = 0;
+    while (j + 16 <= size) {
+        size_t stop = size - j < FOLD ? size : j + FOLD;
+        __m256i sums[4];
+        for (size_t a = 0; a < 4; a++) sums[a] = _mm256_setzero_si256();
+        for (; j + 16 <= stop; j += 16) {
+            if (j % 64 == 0) _mm_prefetch((const char *)ahead + j, _MM_HINT_T0);
+            __m256i values = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(row + j)));
+            for (size_t a = 0; a < 4; a++) {
+                __m256i key = _mm256_loadu_si256((const __m256i *)(const void *)(keys[a] + j));
+                sums[a] = _mm256_add_epi32(sums[a], _mm256_madd_epi16(values, key));
+            }
         }
+        for (size_t a = 0; a < 4; a++) out[a] += total_int(sums[a]);
     }
-    for (size_t a = 0; a < 4; a++) {
-        out[a] = total(_mm256_add_ps(low[a], high[a]));
-        for (size_t i = j; i < size; i++) out[a] += (float)row[i] * keys[a][i];
-    }
+    for (; j < size; j++)
+        for (size_t a = 0; a < 4; a++) out[a] += (int32_t)row[j] * keys[a][j];
 }
 
 #define HM_TABLE hm_avx2

@@ -278,43 +278,33 @@ static void pairs(const double *phases, size_t n, size_t d, int8_t *out) {
     }
 }
 
+enum { AHEAD = 2 }; /* rows: left alone, the hardware fetches them at half the memory's speed (measured) */
+
 /* The sums of one row with up to 4 keys from `first` on; beyond the last key, the last one again. */
-static inline void some_sums(const int8_t *row, const float *keys, size_t first, size_t e, size_t size, float sums[4]) {
+static inline void some_sums(const int8_t *row, const int8_t *ahead, const int16_t *keys, size_t first, size_t e, size_t size,
+                             int64_t sums[4]) {
     if (e - first == 1) {
-        sums[0] = pair_dot(row, keys + first * size, size);
+        sums[0] = pair_dot(row, ahead, keys + first * size, size);
         return;
     }
-    const float *chosen[4];
+    const int16_t *chosen[4];
     for (size_t a = 0; a < 4; a++) chosen[a] = keys + (first + a < e ? first + a : e - 1) * size;
-    pair_dot4(row, chosen, size, sums);
+    pair_dot4(row, ahead, chosen, size, sums);
 }
 
-static void hrr_similarity(const int8_t *pairs, const float *keys, const int64_t *rows, size_t e, size_t r, size_t d,
-                           float *out) {
-    float scale = d ? 127.0f * (float)d : 1.0f, sums[4];
+static void hrr_similarity(const int8_t *pairs, const int16_t *keys, const float *scales, const int64_t *rows, size_t e,
+                           size_t r, size_t d, float *out) {
+    int64_t sums[4];
     for (size_t i = 0; i < r; i++) {
         const int8_t *row = pairs + row_at(rows, i) * 2 * d;
+        const int8_t *ahead = pairs + row_at(rows, i + AHEAD < r ? i + AHEAD : r - 1) * 2 * d;
         for (size_t first = 0; first < e; first += 4) {
-            some_sums(row, keys, first, e, 2 * d, sums);
-            for (size_t a = first; a < e && a < first + 4; a++) out[a * r + i] = sums[a - first] / scale;
+            some_sums(row, ahead, keys, first, e, 2 * d, sums);
+            for (size_t a = first; a < e && a < first + 4; a++) out[a * r + i] = (float)sums[a - first] * scales[a];
         }
-    }
-}
-
-static void hrr_min_similarity(const int8_t *pairs, const float *keys, const int64_t *rows, size_t e, size_t r, size_t d,
-                               float *out) {
-    float scale = d ? 127.0f * (float)d : 1.0f, sums[4];
-    for (size_t i = 0; i < r; i++) {
-        const int8_t *row = pairs + row_at(rows, i) * 2 * d;
-        float least = INFINITY;
-        for (size_t first = 0; first < e; first += 4) {
-            some_sums(row, keys, first, e, 2 * d, sums);
-            for (size_t a = 0; a < 4 && first + a < e; a++) least = sums[a] < least || sums[a] != sums[a] ? sums[a] : least;
-        }
-        out[i] = least / scale;
     }
 }
 
 const struct hm_kernels HM_TABLE = {
-    HM_ISA, dot, dot_blobs, top_k, jaccard, overlap, bundle_turns, bundle, pairs, hrr_similarity, hrr_min_similarity,
+    HM_ISA, dot, dot_blobs, top_k, jaccard, overlap, bundle_turns, bundle, pairs, hrr_similarity,
 };

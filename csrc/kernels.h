@@ -65,14 +65,10 @@ struct hm_kernels {
      * beyond 1e11 is all 0. */
     void (*pairs)(const double *phases, size_t n, size_t d, int8_t *out);
 
-    /* out[a][i] = sum over j of pairs[row i][j] keys[a][j] / (127 d)        pairs (n, 2 d), keys (e, 2 d), out (e, r); 0 if d = 0
-     * |error| <= (d / 4 + 8) u mean|pairs keys| / 127, below 1e-5 for unit phasors and d = 1024. */
-    void (*hrr_similarity)(const int8_t *pairs, const float *keys, const int64_t *rows, size_t e, size_t r, size_t d,
-                           float *out);
-
-    /* out[i] = minimum over the keys of hrr_similarity, NaN if one of them is.        e >= 1, out (r) */
-    void (*hrr_min_similarity)(const int8_t *pairs, const float *keys, const int64_t *rows, size_t e, size_t r, size_t d,
-                               float *out);
+    /* out[a][i] = scales[a] * sum over j of pairs[row i][j] keys[a][j]
+     * pairs (n, 2 d), keys (e, 2 d), scales (e), out (e, r). The sums are exact: the same values on every machine. */
+    void (*hrr_similarity)(const int8_t *pairs, const int16_t *keys, const float *scales, const int64_t *rows, size_t e,
+                           size_t r, size_t d, float *out);
 };
 
 /* The i-th best table that this machine can run, NULL behind the last. The last is always "scalar". */

@@ -48,7 +48,7 @@ struct dtype {
 };
 
 static const struct dtype F32 = {"float32", "f", 4}, F64 = {"float64", "d", 8}, I8 = {"int8", "b", 1}, U8 = {"uint8", "B", 1},
-                          U16 = {"uint16", "H", 2}, U32 = {"uint32", "IL", 4}, I64 = {"int64", "lq", 8},
+                          I16 = {"int16", "h", 2}, U16 = {"uint16", "H", 2}, U32 = {"uint32", "IL", 4}, I64 = {"int64", "lq", 8},
                           U64 = {"uint64", "LQ", 8};
 
 static int is_dtype(const Py_buffer *view, const struct dtype *dtype) {
@@ -356,44 +356,28 @@ static PyObject *pairs(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssiz
 }
 
 /* The arguments that both similarities share, up to `rows`. */
-static int take_pairs(struct views *held, PyObject *const *args, Py_buffer **pairs, Py_buffer **keys, struct rows *rows) {
-    if (!(*pairs = take(held, args[1], "pairs", &I8, 2, 0)) || !(*keys = take(held, args[2], "keys", &F32, 2, 0)) ||
+static int take_pairs(struct views *held, PyObject *const *args, Py_buffer **pairs, Py_buffer **keys, Py_buffer **scales,
+                      struct rows *rows) {
+    if (!(*pairs = take(held, args[1], "pairs", &I8, 2, 0)) || !(*keys = take(held, args[2], "keys", &I16, 2, 0)) ||
+        !(*scales = take(held, args[3], "scales", &F32, 1, 0)) ||
         !same("the width of keys", (*keys)->shape[1], (*pairs)->shape[1]) ||
+        !same("the length of scales", (*scales)->shape[0], (*keys)->shape[0]) ||
         !same("the width of pairs modulo 2", (*pairs)->shape[1] % 2, 0))
         return 0;
-    return take_rows(held, args[3], (*pairs)->shape[0], rows);
+    return take_rows(held, args[4], (*pairs)->shape[0], rows);
 }
 
 static PyObject *hrr_similarity(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
     struct views held = {.count = 0};
     const struct hm_kernels *table;
-    Py_buffer *pairs, *keys, *out;
+    Py_buffer *pairs, *keys, *scales, *out;
     struct rows rows;
-    if (!has_args("hrr_similarity", nargs, 5) || !(table = table_of(args[0]))) return NULL;
-    int ok = take_pairs(&held, args, &pairs, &keys, &rows) && (out = OUT(args[4], "out", F32, 2)) &&
+    if (!has_args("hrr_similarity", nargs, 6) || !(table = table_of(args[0]))) return NULL;
+    int ok = take_pairs(&held, args, &pairs, &keys, &scales, &rows) && (out = OUT(args[5], "out", F32, 2)) &&
              same("the length of out", out->shape[0], keys->shape[0]) && same("the width of out", out->shape[1], rows.count);
     if (ok) {
         size_t e = (size_t)keys->shape[0], r = (size_t)rows.count, d = (size_t)pairs->shape[1] / 2;
-        RUN(e * r * d, table->hrr_similarity(pairs->buf, keys->buf, rows.chosen, e, r, d, out->buf));
-    }
-    return done(&held, ok);
-}
-
-static PyObject *hrr_min_similarity(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
-    struct views held = {.count = 0};
-    const struct hm_kernels *table;
-    Py_buffer *pairs, *keys, *out;
-    struct rows rows;
-    if (!has_args("hrr_min_similarity", nargs, 5) || !(table = table_of(args[0]))) return NULL;
-    int ok = take_pairs(&held, args, &pairs, &keys, &rows) && (out = OUT(args[4], "out", F32, 1)) &&
-             same("the length of out", out->shape[0], rows.count);
-    if (ok && keys->shape[0] == 0) {
-        PyErr_SetString(PyExc_ValueError, "keys must not be empty");
-        ok = 0;
-    }
-    if (ok) {
-        size_t e = (size_t)keys->shape[0], r = (size_t)rows.count, d = (size_t)pairs->shape[1] / 2;
-        RUN(e * r * d, table->hrr_min_similarity(pairs->buf, keys->buf, rows.chosen, e, r, d, out->buf));
+        RUN(e * r * d, table->hrr_similarity(pairs->buf, keys->buf, scales->buf, rows.chosen, e, r, d, out->buf));
     }
     return done(&held, ok);
 }
@@ -404,7 +388,7 @@ static PyMethodDef methods[] = {
     {"available", available, METH_NOARGS, "Names of the instruction sets that this machine can run, the best first."},
     METHOD(dot),          METHOD(dot_blobs),          METHOD(top_k),       METHOD(jaccard), METHOD(overlap),
     METHOD(term_hashes),  METHOD(trigram_hashes),     METHOD(atom),        METHOD(bundle),  METHOD(bundle_turns),
-    METHOD(pairs),        METHOD(hrr_similarity),     METHOD(hrr_min_similarity),
+    METHOD(pairs),        METHOD(hrr_similarity),
     {NULL, NULL, 0, NULL},
 };
 

@@ -25,47 +25,32 @@ static float dot_row(const unsigned char *row, const float *query, size_t d) {
     return sum;
 }
 
-/* Sixteen int8 as four vectors of float. */
-static inline void sixteen(const int8_t *row, float32x4_t out[4]) {
-    int8x16_t bytes = vld1q_s8(row);
-    int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_high_s8(bytes);
-    out[0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(low)));
-    out[1] = vcvtq_f32_s32(vmovl_high_s16(low));
-    out[2] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(high)));
-    out[3] = vcvtq_f32_s32(vmovl_high_s16(high));
-}
+enum { FOLD = 2048 }; /* values added up in int32, 128 times 2^22 in a lane, before they are taken to int64 */
 
-static float pair_dot(const int8_t *row, const float *key, size_t size) {
-    float32x4_t sums[4], values[4];
+static int64_t pair_dot(const int8_t *row, const int8_t *ahead, const int16_t *key, size_t size) {
+    (void)ahead; /* left to the hardware */
+    int64_t sum = 0;
     size_t j = 0;
-    for (size_t i = 0; i < 4; i++) sums[i] = vdupq_n_f32(0);
-    for (; j + 16 <= size; j += 16) {
-        sixteen(row + j, values);
-        for (size_t i = 0; i < 4; i++) sums[i] = vfmaq_f32(sums[i], values[i], vld1q_f32(key + j + 4 * i));
+    while (j + 16 <= size) {
+        size_t stop = size - j < FOLD ? size : j + FOLD;
+        int32x4_t a = vdupq_n_s32(0), b = a, c = a, e = a;
+        for (; j + 16 <= stop; j += 16) {
+            int8x16_t bytes = vld1q_s8(row + j);
+            int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_high_s8(bytes);
+            int16x8_t first = vld1q_s16(key + j), second = vld1q_s16(key + j + 8);
+            a = vmlal_s16(a, vget_low_s16(low), vget_low_s16(first));
+            b = vmlal_high_s16(b, low, first);
+            c = vmlal_s16(c, vget_low_s16(high), vget_low_s16(second));
+            e = vmlal_high_s16(e, high, second);
+        }
+        sum += vaddlvq_s32(a) + vaddlvq_s32(b) + vaddlvq_s32(c) + vaddlvq_s32(e);
     }
-    float sum = vaddvq_f32(vaddq_f32(vaddq_f32(sums[0], sums[1]), vaddq_f32(sums[2], sums[3])));
-    for (; j < size; j++) sum += (float)row[j] * key[j];
+    for (; j < size; j++) sum += (int32_t)row[j] * key[j];
     return sum;
 }
 
-/* The row is converted once for all four keys. */
-static void pair_dot4(const int8_t *row, const float *const keys[4], size_t size, float out[4]) {
-    float32x4_t low[4], high[4], values[4];
-    size_t j = 0;
-    for (size_t a = 0; a < 4; a++) low[a] = high[a] = vdupq_n_f32(0);
-    for (; j + 16 <= size; j += 16) {
-        sixteen(row + j, values);
-        for (size_t a = 0; a < 4; a++) {
-            low[a] = vfmaq_f32(low[a], values[0], vld1q_f32(keys[a] + j));
-            high[a] = vfmaq_f32(high[a], values[1], vld1q_f32(keys[a] + j + 4));
-            low[a] = vfmaq_f32(low[a], values[2], vld1q_f32(keys[a] + j + 8));
-            high[a] = vfmaq_f32(high[a], values[3], vld1q_f32(keys[a] + j + 12));
-        }
-    }
-    for (size_t a = 0; a < 4; a++) {
-        out[a] = vaddvq_f32(vaddq_f32(low[a], high[a]));
-        for (size_t i = j; i < size; i++) out[a] += (float)row[i] * keys[a][i];
-    }
+static void pair_dot4(const int8_t *row, const int8_t *ahead, const int16_t *const keys[4], size_t size, int64_t out[4]) {
+    for (size_t a = 0; a < 4; a++) out[a] = pair_dot(row, ahead, keys[a], size); /* the row is in L1 by the second */
 }
 
 #define HM_TABLE hm_neon

@@ -2,13 +2,16 @@
 
 import hashlib
 import os
+import re
+import sqlite3
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from holomem import Memory, ModelId, text
+from holomem import Memory, ModelId, schema, text
 from holomem.embedding import weights_e5
 
 SHARED = Path(os.environ.get("HOLOMEM_SHARED", Path(__file__).parents[2] / "shared"))
@@ -54,6 +57,10 @@ class HashEmbedder:
 def no_model_from_outside(monkeypatch, tmp_path_factory):
     """No model of whoever runs the tests, no cache, no installed weights, in processes that a test starts neither."""
     nowhere = tmp_path_factory.mktemp("nowhere")
+    made = Path(tempfile.gettempdir()) / f"holomem-tests-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+    made.mkdir(exist_ok=True)
+    (nowhere / "cache").mkdir()
+    (nowhere / "cache" / "tokenizers").symlink_to(made)  # making one takes ten seconds: once in a run
     for name in ("HOLOMEM_MODEL_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(nowhere / "no-models"))
@@ -73,6 +80,17 @@ def embedder():
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "memory.db"
+
+
+def make_first_version(path):
+    """Turn a file into what the first version wrote: without all that later formats added."""
+    connection = sqlite3.connect(path)
+    made = re.findall(r"CREATE (TABLE|TRIGGER) (\w+)", "".join(schema._STEPS))
+    for kind, name in sorted(made, reverse=True):  # triggers first
+        connection.execute(f"DROP {kind} {name}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    connection.close()
 
 
 @pytest.fixture

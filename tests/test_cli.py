@@ -670,7 +670,7 @@ def test_the_command_line_is_light():
 
 
 def test_the_command_line_knows_only_memory_model_sources_types_and_errors():
-    allowed = {"holomem", "holomem.memory", "holomem.types", "holomem.errors", "holomem.demo"}
+    allowed = {"holomem", "holomem.memory", "holomem.types", "holomem.errors", "holomem.demo", "holomem.paths"}
     allowed.add("holomem.embedding.sources")  # `holomem model` needs no memory
     for file in Path(holomem.cli.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -715,3 +715,24 @@ def test_the_history_is_listed_and_a_change_undone(run):
 def test_a_bad_scope_or_end_is_a_usage_error(run, path, arguments):
     run("add", "one two", *arguments, code=2)
     assert not path.exists()
+
+
+def test_names_are_mended_and_each_change_is_undone(filled):
+    before = from_json(filled("entities", "list", "--json"))
+    assert from_json(filled("entities", "--json")) == before
+    steps = [
+        ("rename nginx Caddy", "rename Caddy nginx"),
+        ("alias nginx proxy", "unalias nginx proxy"),
+        ("merge Alice pve-01", "split Alice pve-01"),
+        ("link 3 Alice", "unlink 3 Alice"),
+    ]
+    for step, opposite in steps:
+        filled("entities", *step.split(), "--json")
+        assert from_json(filled("entities", "--json")) != before
+        filled("entities", *opposite.split())
+        names = [(e["name"], e["aliases"], e["facts"]) for e in from_json(filled("entities", "--json"))]
+        assert sorted(names) == sorted((e["name"], e["aliases"], e["facts"]) for e in before)
+    assert from_json(filled("entities", "extract", "--json")) == {"changed": 0}
+    wrong = filled("entities", "rename", "nobody", "x", code=1)
+    assert wrong.stdout == ""
+    assert "no entity 'nobody'" in wrong.stderr

@@ -19,7 +19,7 @@ from holomem.embedding.compact import META, CompactTokenizer, Unsupported
 from holomem.embedding.compact_build import _compare, build, build_apart
 from holomem.embedding.compact_file import FORMAT, PAGE, found, trie
 from holomem.embedding.compact_texts import texts
-from holomem.embedding.files import file_hash
+from holomem.embedding.hashes import file_hash
 from holomem.errors import ModelError
 
 RULES = {
@@ -33,6 +33,7 @@ RULES = {
         "\u2122": "tm",
         "\u2026": "...",
         "\uff76": "\u30ab",
+        "\u0958": "\u0915\u093c",
     },
     **{
         "e\u0301": "é",
@@ -150,12 +151,12 @@ def unequal(path, compact, sample):
 
 def test_the_ids_of_a_small_vocabulary_are_those_of_the_library(small):
     words = [piece.replace(META, " ") for piece, _ in vocabulary()]
-    differ, without = unequal(*small, texts(words, 4000, seed=11))
+    differ, without = unequal(*small, texts(words, 2000, seed=11))
     assert not differ
-    assert without < 200
+    assert without < 10
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(), st.text(st.sampled_from("ab cé\u0301\u0306и\u0344\xb2\ufb01\u2581\u200d\r\n\u0600\u0e33\u093f<s>")))
 def test_any_text_has_the_library_s_ids_or_none(small, text, odd):
     differ, _ = unequal(*small, [text, odd, text + odd])
@@ -184,7 +185,7 @@ def test_other_settings_of_such_tokenizers_give_the_library_s_ids_too(tmp_path, 
     path = saved(tmp_path, value)
     build(path, tmp_path / "compact.tok")
     words = [piece.replace(META, " ") for piece, _ in vocabulary()]
-    differ, _ = unequal(path, tmp_path / "compact.tok", texts(words, 1500, seed=12))
+    differ, _ = unequal(path, tmp_path / "compact.tok", texts(words, 500, seed=12))
     assert not differ
 
 
@@ -201,20 +202,20 @@ def test_texts_that_the_library_may_read_otherwise_have_no_ids(small):
     opened = CompactTokenizer.open(small[1])
     assert opened.encode("\ud800") is None  # the library takes no lone surrogate
     assert opened.encode("\u200d\xb2\u0301") is None  # is it an emoji's joiner?
-    assert opened.encode("\u094d\ufb01\u0301") is None  # is it a letter of a conjunct?
-    assert opened.encode("\u094d \ufb01\u0301") is not None
+    assert opened.encode("\u094d\u0958\u0301") is None  # is it a letter of a conjunct?
+    assert opened.encode("\u094d\ufb01\u0301") is not None
 
 
 def test_a_text_without_words_has_its_markers_only(small):
     opened = CompactTokenizer.open(small[1])
     assert opened.encode("") == [0, 2] == opened.encode("\ufeff\xad")
-    assert opened.markers == 2
+    assert (opened.before, opened.after) == (1, 1)
 
 
 def test_threads_share_one_tokenizer(small):
     path, compact = small
     opened, expected = CompactTokenizer.open(compact), library(path)
-    sample = list(texts(WORDS, 1200, seed=13))
+    sample = list(texts(WORDS, 600, seed=13))
     ids = {}
 
     def work(part):
@@ -250,9 +251,9 @@ def test_e5_has_the_library_s_ids_for_texts_of_life_and_odd_ones(e5, shared):
     assert len(life) > 3000
     assert unequal(*e5, life) == ([], 0)
     words = [piece.replace(META, " ") for piece in sorted(Tokenizer.from_file(str(e5[0])).get_vocab())]
-    differ, without = unequal(*e5, texts(words, 3000, seed=14))
+    differ, without = unequal(*e5, texts(words, 2000, seed=14))
     assert not differ
-    assert without < 150
+    assert without < 10
 
 
 @pytest.mark.model

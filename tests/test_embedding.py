@@ -591,7 +591,7 @@ def test_a_megabyte_is_cut_before_it_is_tokenised(minilm):
 
     minilm.embed(["x"])
     tokenizer, seen = minilm._engine._tokenizer, []
-    minilm._engine._tokenizer = Counting(minilm.folder / "tokenizer.json")
+    minilm._engine._tokenizer = Counting(tokenizer._encoder)
     try:
         rows = minilm.embed(["word " * 200_000, "я" * 1_000_000, " " * 1_000_000 + "end"])
     finally:
@@ -645,9 +645,9 @@ def test_unloading_gives_the_memory_back_each_time(e5):
         e5.folder,
     )
     loaded, left = np.array([line.split() for line in printed.splitlines()], float).T
-    assert left.max() < 100, printed  # onnxruntime's own pages are 33 MB
-    assert loaded.min() - left.max() > 50, printed
-    assert left[1] - left[0] < 50, printed
+    assert left.max() < 60, printed  # onnxruntime's own pages are 33 MB
+    assert loaded.min() - left.max() > 20, printed
+    assert left[1] - left[0] < 10, printed
 
 
 def test_every_embedder_has_what_the_protocol_asks_for():

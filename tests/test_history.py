@@ -27,7 +27,8 @@ WRITES = st.one_of(
         st.fixed_dictionaries(
             {"content": st.sampled_from(CONTENTS), "scope": SCOPES},
             optional={"tags": st.just("x,y"), "source": st.just("chat"), "metadata": st.just({"a": [1]}), "supersedes": IDS,
-                      "expires_at": st.sampled_from([FUTURE, datetime(2020, 1, 1)]), "entities": st.just(["Zed"])},
+                      "expires_at": st.sampled_from([FUTURE, datetime(2020, 1, 1)]), "entities": st.just(["Zed"]),
+                      "roles": st.just({"owner": "Ann Lee"})},
         ),
     ),
     st.tuples(
@@ -37,6 +38,7 @@ WRITES = st.one_of(
             optional={"content": st.sampled_from(CONTENTS), "category": st.just("tool"), "tags": st.just("z"),
                       "entities": st.sampled_from([[], ["Ann Lee", "Zed"]]), "trust_delta": st.sampled_from([0.1, -0.7, 0.9]),
                       "source": st.sampled_from(["", "mail"]), "metadata": st.sampled_from([{}, {"b": None}]),
+                      "roles": st.sampled_from([{}, {"owner": "Bob Ray", "place": "Oslo"}]),
                       "expires_at": st.sampled_from(["never", FUTURE])},
         ),
     ),

@@ -16,7 +16,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
     {"_stopwords", "_commonwords", "_namekeys", "_extraction", "text", "scoping", "entities", "_reference", "_kernels", "kernels"},
     {"hrr", "fusion", "embedding"},
     {"schema", "database", "records", "store", "visibility", "lexicon", "vectors", "index"},
-    {"semantics", "ingest", "search", "structure", "contradictions", "history", "revise", "portable", "upkeep"},
+    {"semantics", "ingest", "naming", "search", "structure", "roles", "contradictions", "history", "revise", "portable", "upkeep"},
     {"memory"},
     {"demo", "tools", "aio", "compat"},
     {"cli", "__main__", "__init__"},

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conftest import make_first_version
+
 from holomem import DuplicateFact, FactNotFound, Memory, NewFact, Scope
 
 ANN, BOB = Scope(user="ann"), Scope(user="bob")
@@ -317,17 +319,7 @@ def test_what_a_scope_imports_belongs_to_it(path):
 def test_a_file_of_the_first_version_is_copied_aside_and_migrated(path):
     with Memory(path, embedder=None) as memory:
         memory.add("nginx runs on pve-01", category="tool")
-    connection = sqlite3.connect(path)  # back to what the first version wrote
-    for kind in ("trigger", "table"):
-        for (name,) in connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = ? AND (name LIKE 'fact_extras%' OR name LIKE 'fact_scopes%'"
-            " OR name IN ('history', 'facts_removed'))",
-            (kind,),
-        ).fetchall():
-            connection.execute(f"DROP {kind} {name}")
-    connection.execute("PRAGMA user_version = 1")
-    connection.commit()
-    connection.close()
+    make_first_version(path)
     with Memory(path, embedder=None) as memory:
         assert memory.adopted_copy is not None
         assert memory.search("nginx")[0].fact.category == "tool"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from holomem.errors import (
     ChangeNotFound,
     DegradedWarning,
+    DuplicateEntity,
     DuplicateFact,
     EntityNotFound,
     FactNotFound,
@@ -13,8 +14,8 @@ from holomem.errors import (
     StoreError,
     UndoConflict,
 )
-from holomem.memory import Memory
 from holomem.types import (
+    Answer,
     Change,
     Contradiction,
     Entity,
@@ -31,13 +32,16 @@ from holomem.types import (
 
 if TYPE_CHECKING:
     from holomem.aio import AsyncMemory
+    from holomem.memory import Memory
 
 __all__ = [
+    "Answer",
     "AsyncMemory",
     "Change",
     "ChangeNotFound",
     "Contradiction",
     "DegradedWarning",
+    "DuplicateEntity",
     "DuplicateFact",
     "Entity",
     "EntityNotFound",
@@ -63,7 +67,14 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`AsyncMemory`, imported when it is asked for: asyncio takes as long as all the rest."""
+    """`Memory` and `AsyncMemory`, imported when they are asked for.
+
+    A process that only runs the model does without the one, and asyncio takes as long as all the rest.
+    """
+    if name == "Memory":
+        from holomem.memory import Memory
+
+        return Memory
     if name == "AsyncMemory":
         from holomem.aio import AsyncMemory
 

@@ -17,7 +17,6 @@ __all__ = [
     "bundle_turns",
     "dot",
     "dot_blobs",
-    "hrr_min_similarity",
     "hrr_similarity",
     "jaccard",
     "overlap",
@@ -132,20 +131,14 @@ def pairs(phases: Phases) -> Pairs:
     return out
 
 
-def hrr_similarity(pairs: Pairs, keys: Floats, rows: Rows | None) -> Floats:
-    """Dot product of each row with each key / (127 d); (e, r)."""
+def hrr_similarity(pairs: Pairs, keys: NDArray[np.int16], scales: Floats, rows: Rows | None) -> Floats:
+    """Dot product of each row with each key, times the key's scale; (e, r)."""
     rows = np.arange(len(pairs)) if rows is None else _checked(rows, len(pairs))
     out = np.zeros((len(keys), len(rows)), np.float32)
-    scale = 127 * max(pairs.shape[1] // 2, 1)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for start in range(0, len(rows), _CHUNK):
-            out[:, start : start + _CHUNK] = keys @ pairs[rows[start : start + _CHUNK]].T.astype(np.float32) / scale
+    for start in range(0, len(rows), _CHUNK):
+        sums = keys.astype(np.float64) @ pairs[rows[start : start + _CHUNK]].T.astype(np.float64)  # whole numbers
+        out[:, start : start + _CHUNK] = sums.astype(np.float32) * scales[:, None]
     return out
-
-
-def hrr_min_similarity(pairs: Pairs, keys: Floats, rows: Rows | None) -> Floats:
-    """The smallest of the keys' similarities with each row."""
-    return np.asarray(hrr_similarity(pairs, keys, rows).min(axis=0))
 
 
 def _checked(rows: Rows, n: int) -> Rows:

@@ -238,7 +238,7 @@ class Database:
         return connection
 
     def _open(self) -> None:
-        """Make or adopt the tables where that is needed; takes no write lock where it is not."""
+        """Make, adopt or upgrade the tables where that is needed; takes no write lock where it is not."""
         connection = self._opened()
         kind = schema.classify(connection)
         if kind == "ours":
@@ -258,7 +258,7 @@ class Database:
                     schema.adopt(connection)
                 elif kind == "older":
                     self.adopted_copy = self._copy_aside()
-                    schema.migrate(connection)
+                    schema.upgrade(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")

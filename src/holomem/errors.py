@@ -6,6 +6,7 @@
      |- DuplicateFact    another fact already says it; .fact_id
      |- ChangeNotFound   also a LookupError; .change_id
      |- UndoConflict     what a change did was changed again since; .change_id
+     |- DuplicateEntity  another entity already has the name; .name, .holder
      |- StoreError       the file: not ours, newer, damaged, locked, read-only
      |- ModelError       the embedding model: missing, wrong, not loadable; the message ends in the remedy
     DegradedWarning      a channel is off, or some rows could not be used; once per Memory
@@ -16,6 +17,7 @@ A bad argument is a plain ValueError (TypeError for a wrong type).
 __all__ = [
     "ChangeNotFound",
     "DegradedWarning",
+    "DuplicateEntity",
     "DuplicateFact",
     "EntityNotFound",
     "FactNotFound",
@@ -68,6 +70,15 @@ class UndoConflict(HolomemError):
     def __init__(self, change_id: int, reason: str) -> None:
         super().__init__(f"change {change_id} cannot be undone: {reason}")
         self.change_id = change_id
+
+
+class DuplicateEntity(HolomemError):
+    """A name would stand for two entities; `holder` is the canonical name of the one that has it."""
+
+    def __init__(self, name: str, holder: str) -> None:
+        super().__init__(f"{name!r} is already a name of the entity {holder!r}; merge the two, or take the name away")
+        self.name = name
+        self.holder = holder
 
 
 class StoreError(HolomemError):

@@ -144,7 +144,7 @@ def _restore(store: Store, names: Names, change: Change) -> None:
     if store.fetch([change.fact_id]):
         raise UndoConflict(change.change_id, f"fact {change.fact_id} is there again")
     _refuse_twin(store, change, before["content"])
-    ingest.insert(store, names, _statement(before, before["entities"]), fact_id=change.fact_id)
+    ingest.insert(store, names, _statement(before), fact_id=change.fact_id)
     _set(store, names, change.fact_id, before)
 
 
@@ -168,9 +168,9 @@ def _revert(store: Store, names: Names, change: Change) -> None:
         target["updated_at"] = before.get("updated_at", now["updated_at"])
     if target["content"] != now["content"]:
         _refuse_twin(store, change, target["content"])
-        ingest.replace(store, names, fact_id, _statement(target, target["entities"]))
-    elif target["entities"] != now["entities"]:
-        ingest.relink(store, names, fact_id, [name for name, _, _ in target["entities"]])
+        ingest.replace(store, names, fact_id, _statement(target))
+    elif (target["entities"], target["roles"]) != (now["entities"], now["roles"]):
+        ingest.relink(store, names, fact_id, [name for name, _, _ in target["entities"]], target["roles"])
     _set(store, names, fact_id, target)
 
 
@@ -214,12 +214,14 @@ def _state(store: Store, fact_id: int) -> State | None:
     return state
 
 
-def _statement(state: State, entities: list[list[str]]) -> ingest.Statement:
+def _statement(state: State) -> ingest.Statement:
     """The content as it was, to the last blank: another program may have written it."""
     content = state["content"]
     terms = tuple(text.analyze(text.clean(content)))
-    names = tuple(name for name, _, _ in entities)
-    return ingest.Statement(content, state["category"], state["tags"], state["trust_score"], terms, names)
+    names = tuple(name for name, _, _ in state["entities"])
+    return ingest.Statement(
+        content, state["category"], state["tags"], state["trust_score"], terms, names, state["roles"]
+    )
 
 
 def _scopes(state: State | None) -> tuple[Scope, ...]:

@@ -39,6 +39,8 @@ __all__ = [
     "gain",
     "key",
     "noise",
+    "phasors",
+    "role_token",
     "significance",
     "similarity",
     "unbind",
@@ -106,8 +108,15 @@ def cleanup(noisy: Phases, names: Sequence[str]) -> tuple[str, float] | None:
     return (names[best], float(similarities[best])) if similarities[best] > threshold else None
 
 
-def encode_fact(terms: Sequence[str], entities: Sequence[str], width: int = WIDTH) -> Phases:
-    """The phases (width,) of a fact with these analysed terms and these canonical entity names.
+def role_token(role: str) -> str:
+    """The token whose atom binds the fillers of a role, as the plugin names those of its own two."""
+    return f"__hrr_role_{role}__"
+
+
+def encode_fact(
+    terms: Sequence[str], entities: Sequence[str], width: int = WIDTH, *, roles: Sequence[tuple[str, str]] = ()
+) -> Phases:
+    """The phases (width,) of a fact with these analysed terms, canonical entity names and (role, filler) pairs.
 
     A term counts once however often it stands in the fact, so that its share of the bundle is known. The atom of an
     entity is that of its lower-case name, never of a folded or stemmed form: that is what files of the plugin hold.
@@ -115,8 +124,9 @@ def encode_fact(terms: Sequence[str], entities: Sequence[str], width: int = WIDT
     distinct = list(dict.fromkeys(terms))[:MAX_TERMS] or [EMPTY]
     text = kernels.bundle_turns(np.stack([_turns(term, width) for term in distinct]))
     parts = [bind(text, atom(CONTENT, width))]
-    role = _turns(ENTITY, width)
-    parts += [np.asarray((_turns(name.lower(), width) + role) * np.float64(TURN)) for name in dict.fromkeys(entities)]
+    bound = [(name, ENTITY) for name in dict.fromkeys(entities)]
+    bound += [(name, role_token(role)) for role, name in roles]
+    parts += [(_turns(name.lower(), width) + _turns(role, width)) * np.float64(TURN) for name, role in bound]
     return kernels.bundle(np.stack(parts)) if len(parts) > 1 else parts[0]
 
 
@@ -126,10 +136,18 @@ def key(token: str, role: str, width: int = WIDTH) -> NDArray[np.float32]:
 
     This is the layout of the keys of `kernels.hrr_similarity`; a weighted sum of keys is a key too.
     """
-    turns = _turns(token, width) + _turns(role, width)
-    phasors = np.concatenate([table[turns] for table in _circle()])
+    phasors = _phasors(_turns(token, width) + _turns(role, width))
     phasors.setflags(write=False)
     return phasors
+
+
+def phasors(token: str, width: int = WIDTH) -> NDArray[np.float32]:
+    """The unit phasors (2 width,) of an atom, as those of `key`."""
+    return _phasors(_turns(token, width))
+
+
+def _phasors(turns: Turns) -> NDArray[np.float32]:
+    return np.concatenate([table[turns] for table in _circle()])
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,7 @@ from holomem.entities import Gazetteer
 from holomem.lexicon import Growing, Lexicon
 from holomem.store import FactRow, Store
 from holomem.types import Filter
-from holomem.vectors import Meanings, Phases
+from holomem.vectors import Atoms, Meanings, Phases
 from holomem.visibility import Visibility
 
 __all__ = ["Index", "Names"]
@@ -114,19 +114,20 @@ class Index:
         self.category = Growing(np.int32)
         self.created = Growing(np.float64)
         self.updated = Growing(np.float64)
-        self.links = Growing(np.int64)  # entities of each fact
+        self.bound = Growing(np.int64)  # entities and roles of each fact
         self._categories: dict[str, int] = {}
         self.visibility = Visibility(self._store)
         self.terms = Lexicon(kernels.term_hashes)
         self.trigrams = Lexicon(kernels.trigram_hashes)
         self.phases = Phases(self._store, self._width)
+        self.atoms = Atoms(self._width)
         self.meanings = None if self._model is None else Meanings(self._store, *self._model, self._cache_bytes)
 
     def _append(self, facts: Iterable[FactRow], *, every: bool = False) -> None:
         rows = list(facts)
         if not rows:
             return
-        ids, trust, categories, created, updated, links, terms = zip(*rows, strict=True)
+        ids, trust, categories, created, updated, bound, terms = zip(*rows, strict=True)
         self.visibility.extend(ids, len(self.ids), every=every)
         self.row_of.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
         names = (c if c is not None else "general" for c in categories)
@@ -137,7 +138,7 @@ class Index:
         self.category.extend(np.array(codes, np.int32))
         self.created.extend(np.array(created, np.float64))
         self.updated.extend(np.array(updated, np.float64))
-        self.links.extend(np.array(links, np.int64))
+        self.bound.extend(np.array(bound, np.int64))
         texts = [t or "" for t in terms]
         self.terms.extend(texts)
         self.trigrams.extend(texts)

@@ -8,7 +8,7 @@ The same steps mend what another program wrote into the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import entities, fusion, hrr, scoping, text
+from holomem import entities, fusion, hrr, roles, scoping, text
 from holomem.index import Names
 from holomem.records import PLAIN, Extras, stored_moment
 from holomem.store import Store, split_list
@@ -30,9 +30,12 @@ __all__ = [
     "mend",
     "metadata",
     "moment",
+    "reextract",
     "relink",
     "replace",
+    "resolve",
     "source",
+    "spell",
     "statement",
     "tag_list",
     "vector_blobs",
@@ -51,6 +54,7 @@ class Statement:
     trust_score: float
     terms: tuple[str, ...]
     entities: tuple[str, ...] | None
+    roles: dict[str, str] | None
     extras: Extras = PLAIN
     supersedes: int | None = None
     scope: Scope | None = None
@@ -70,6 +74,7 @@ def statement(new: NewFact) -> Statement:
             raise TypeError(f"entities is the string {new.entities!r}; give a sequence of names")
         names = tuple(name.strip() for name in (text.check(n, "an entity") for n in new.entities) if entities.key(name))
     terms = tuple(text.analyze(content))
+    fillers = None if new.roles is None else roles.checked(new.roles)
     extras = PLAIN
     if (new.source, new.metadata, new.expires_at) != (None, None, None):
         extras = Extras(source(new.source) or None, metadata(new.metadata) or None, moment(new.expires_at) or None)
@@ -80,6 +85,7 @@ def statement(new: NewFact) -> Statement:
         float(new.trust_score),
         terms,
         names,
+        fillers,
         extras,
         new.supersedes,
         scoping.check(new.scope),
@@ -128,29 +134,52 @@ def insert(store: Store, names: Names, new: Statement, *, fact_id: int | None = 
     if known is not None:
         return known, False
     linked = _entities(store, names, new.content, new.entities)
+    fillers = _fillers(store, names, new.roles or {})
+    linked = list(dict.fromkeys([*linked, *fillers.values()]))
     fact_id = store.insert(
         new.content,
         category=new.category,
         tags=new.tags,
         trust_score=new.trust_score,
         terms=" ".join(new.terms),
-        hrr_vector=_encoded(store, names, new.terms, linked),
+        hrr_vector=_encoded(store, names, new.terms, linked, fillers),
         fact_id=fact_id,
     )
     store.link(fact_id, linked)
+    if fillers:
+        store.set_roles(fact_id, fillers)
     return fact_id, True
 
 
 def replace(store: Store, names: Names, fact_id: int, new: Statement) -> None:
-    """Let a fact say something else; its entities, terms and HRR vector follow. Raises DuplicateFact."""
+    """Let a fact say something else; its entities, terms and HRR vector follow, its roles stay unless others are given.
+
+    Raises DuplicateFact.
+    """
     store.set_content(fact_id, new.content, " ".join(new.terms))
-    _relate(store, names, fact_id, new.content, new.terms, new.entities, keep=())
+    _relate(store, names, fact_id, new.content, new.terms, new.entities, roles=new.roles)
 
 
-def relink(store: Store, names: Names, fact_id: int, given: Sequence[str]) -> None:
-    """Give a fact other entities."""
+def relink(
+    store: Store, names: Names, fact_id: int, given: Sequence[str] | None, roles: Mapping[str, str] | None = None
+) -> None:
+    """Give a fact other entities, other roles or both; None keeps what it has, and a filler stays an entity."""
     content = store.get(fact_id).content
-    _relate(store, names, fact_id, content, text.analyze(content), given, keep=())
+    keep = store.linked_entities(fact_id) if given is None else ()
+    _relate(store, names, fact_id, content, text.analyze(content), given or (), keep=keep, roles=roles)
+
+
+def reextract(store: Store, names: Names, fact_ids: Sequence[int], *, replace: bool = False) -> int:
+    """Link facts to the names in their texts, and return how many got other links; inside `database.write()`.
+
+    The links that they have stay, unless `replace`. A name that was unlinked from a fact stays away.
+    """
+    changed = 0
+    for fact_id, content in store.contents(fact_ids):
+        before = store.linked_entities(fact_id)
+        _relate(store, names, fact_id, content, text.analyze(text.clean(content)), None, keep=() if replace else before)
+        changed += store.linked_entities(fact_id) != before
+    return changed
 
 
 def mend(store: Store, names: Names) -> int:
@@ -185,36 +214,61 @@ def _relate(
     content: str,
     terms: Sequence[str],
     given: Sequence[str] | None,
-    keep: Sequence[int],
+    *,
+    keep: Sequence[int] = (),
+    roles: Mapping[str, str] | None = None,
 ) -> None:
-    """Link a stored fact to its entities, those to `keep` first, and store the HRR vector that holds them."""
-    linked = list(dict.fromkeys([*keep, *_entities(store, names, content, given)]))
+    """Link a stored fact to its entities, those to `keep` first, and store the HRR vector that holds them.
+
+    `roles` replace those of the fact; None keeps them.
+    """
+    linked = [*keep, *_entities(store, names, content, given, store.unlinked(fact_id))]
+    fillers = store.roles(fact_id) if roles is None else _fillers(store, names, roles)
+    linked = list(dict.fromkeys([*linked, *fillers.values()]))
     store.link(fact_id, linked)
+    if roles is not None:
+        store.set_roles(fact_id, fillers)
     encode(store, names, fact_id, terms, linked)
 
 
-def _entities(store: Store, names: Names, content: str, given: Sequence[str] | None) -> list[int]:
-    """Ids of the entities of a content: those given, or the known and new names in it; new ones are made."""
+def _entities(
+    store: Store, names: Names, content: str, given: Sequence[str] | None, unlinked: Set[str] = frozenset()
+) -> list[int]:
+    """Ids of the entities of a content: those given, or the known and new names in it; new ones are made.
+
+    `unlinked` holds the keys of names that the text is not about, though it says them.
+    """
     names.refresh()
     if given is not None:
-        return list(dict.fromkeys(_resolve(store, names, name) for name in given))
-    linked = [mention.entity_id for mention in names.gazetteer.find(content)]
-    linked += [_resolve(store, names, name) for name in entities.extract(content)]
-    linked += [_alias(store, names, _resolve(store, names, name), alias) for name, alias in entities.aliases(content)]
+        return list(dict.fromkeys(resolve(store, names, name) for name in given))
+    linked = [mention.entity_id for mention in names.gazetteer.find(content) if mention.name_key not in unlinked]
+    linked += [resolve(store, names, name) for name in entities.extract(content) if entities.key(name) not in unlinked]
+    for name, alias in entities.aliases(content):
+        if not {entities.key(name), entities.key(alias)} & unlinked:
+            linked.append(_alias(store, names, resolve(store, names, name), alias))
     return list(dict.fromkeys(linked))
 
 
+def _fillers(store: Store, names: Names, given: Mapping[str, str]) -> dict[str, int]:
+    """Role -> id of its filler; new entities are made."""
+    names.refresh()
+    return {role: resolve(store, names, name) for role, name in given.items()}
+
+
 def encode(store: Store, names: Names, fact_id: int, terms: Sequence[str], entity_ids: Sequence[int]) -> None:
-    """Store the HRR vector of a fact with these terms and entities."""
-    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids))
+    """Store the HRR vector of a fact with these terms, these entities and the roles that the file has for it."""
+    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids, store.roles(fact_id)))
 
 
-def _encoded(store: Store, names: Names, terms: Sequence[str], entity_ids: Sequence[int]) -> bytes:
+def _encoded(
+    store: Store, names: Names, terms: Sequence[str], entity_ids: Sequence[int], fillers: Mapping[str, int]
+) -> bytes:
     bound = [name for name in map(names.name, entity_ids) if name is not None]
-    return hrr.encode(hrr.encode_fact(terms, bound, store.width), compact=store.compact)
+    filled = [(role, name) for role, i in sorted(fillers.items()) if (name := names.name(i)) is not None]
+    return hrr.encode(hrr.encode_fact(terms, bound, store.width, roles=filled), compact=store.compact)
 
 
-def _resolve(store: Store, names: Names, name: str) -> int:
+def resolve(store: Store, names: Names, name: str) -> int:
     """The id of the oldest entity of this name or alias, which is made when there is none."""
     known = names.gazetteer.ids(name)
     if known:
@@ -229,10 +283,16 @@ def _alias(store: Store, names: Names, entity_id: int, alias: str) -> int:
     """Let an entity be known by another spelling too, unless that already names something; the entity's id."""
     if not names.gazetteer.ids(alias):
         ((_, name, aliases),) = store.names([entity_id])
-        store.set_aliases(entity_id, (*aliases, alias))
-        store.set_keys(entity_id, _keys(name, (*aliases, alias)))
-        names.learn(entity_id, name, (*aliases, alias))
+        spell(store, names, entity_id, name, (*aliases, alias))
     return entity_id
+
+
+def spell(store: Store, names: Names, entity_id: int, name: str, aliases: Sequence[str]) -> None:
+    """Give an entity this name and these aliases; the facts that hold it are encoded apart."""
+    store.set_name(entity_id, name)
+    store.set_aliases(entity_id, aliases)
+    store.set_keys(entity_id, _keys(name, aliases))
+    names.learn(entity_id, name, aliases)
 
 
 def _keys(name: str, aliases: Sequence[str]) -> set[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,18 +30,19 @@ else:
 
 __all__ = [
     "Kernels",
+    "Rounded",
     "atom",
     "available",
     "bundle",
     "bundle_turns",
     "dot",
     "dot_blobs",
-    "hrr_min_similarity",
     "hrr_similarity",
     "isa",
     "jaccard",
     "overlap",
     "pairs",
+    "rounded",
     "table",
     "term_hashes",
     "top_k",
@@ -59,6 +60,13 @@ Counts = NDArray[np.uint8]
 Csr = tuple[Rows, Hashes, Counts]
 
 _VARIABLE: Final = "HOLOMEM_KERNEL"
+
+
+class Rounded(NamedTuple):
+    """Keys of `hrr_similarity` as int16 (e, 2 d), and the factor (e,) of their dot products with pairs."""
+
+    values: NDArray[np.int16]
+    scales: Floats
 
 
 class Kernels:
@@ -210,28 +218,30 @@ class Kernels:
         _kernels.pairs(self.isa, phases, out)
         return out
 
-    def hrr_similarity(self, pairs: ArrayLike, keys: ArrayLike, rows: ArrayLike | None = None) -> Floats:
+    def hrr_similarity(self, pairs: ArrayLike, keys: ArrayLike | Rounded, rows: ArrayLike | None = None) -> Floats:
         """Mean cosine (e, r) of the phase difference between each key (e, 2 d) and each row of `pairs` (n, 2 d).
 
         A key has the cosines and then the sines of its phases, or any weighted sum of such: the result is the dot
-        product / (127 d). A row of zeros gives 0. Rounding to pairs changes a similarity by about 4e-4.
+        product / (127 d). A row of zeros gives 0, a key that is not finite NaN. Rounding to pairs changes a similarity
+        by about 4e-4; keys that are not `rounded` yet are, which changes it by about 1e-6.
         """
-        pairs, keys, rows = _against(pairs, keys, rows)
+        pairs, values, scales, rows = _against(pairs, keys, rows)
         if not self._compiled:
-            return _reference.hrr_similarity(pairs, keys, rows)
-        out = np.empty((len(keys), len(pairs) if rows is None else len(rows)), np.float32)
-        _kernels.hrr_similarity(self.isa, pairs, keys, rows, out)
+            return _reference.hrr_similarity(pairs, values, scales, rows)
+        out = np.empty((len(values), len(pairs) if rows is None else len(rows)), np.float32)
+        _kernels.hrr_similarity(self.isa, pairs, values, scales, rows, out)
         return out
 
-    def hrr_min_similarity(self, pairs: ArrayLike, keys: ArrayLike, rows: ArrayLike | None = None) -> Floats:
-        """The smallest (r,) of the similarities of e >= 1 keys with each row, as of `hrr_similarity`; NaN when one is NaN."""
-        pairs, keys, rows = _against(pairs, keys, rows)
-        _some("keys", keys)
-        if not self._compiled:
-            return _reference.hrr_min_similarity(pairs, keys, rows)
-        out = np.empty(len(pairs) if rows is None else len(rows), np.float32)
-        _kernels.hrr_min_similarity(self.isa, pairs, keys, rows, out)
-        return out
+
+def rounded(keys: ArrayLike) -> Rounded:
+    """Keys (e, 2 d) for `hrr_similarity`, each in steps of its largest value / 32767. One that is not finite gives NaN."""
+    keys = _array("keys", keys, np.float32, 2)
+    largest = np.abs(keys).max(axis=1, initial=0).astype(np.float64)
+    sound = np.isfinite(largest)
+    steps = 32767 / np.where(sound & (largest > 0), largest, np.inf)
+    values = np.rint(np.where(sound[:, None], keys, 0) * steps[:, None]).astype(np.int16)
+    scales = np.where(sound, largest, np.nan) / (32767 * 127 * max(keys.shape[1] // 2, 1))
+    return Rounded(values, scales.astype(np.float32))
 
 
 def available() -> tuple[str, ...]:
@@ -282,12 +292,15 @@ def _offsets(offsets: Any) -> Rows:
     return array
 
 
-def _against(pairs: Any, keys: Any, rows: Any) -> tuple[Pairs, Floats, Rows | None]:
-    pairs, keys = _array("pairs", pairs, np.int8, 2), _array("keys", keys, np.float32, 2)
-    _same("the keys' width", keys.shape[1], "the pairs'", pairs.shape[1])
+def _against(pairs: Any, keys: Any, rows: Any) -> tuple[Pairs, NDArray[np.int16], Floats, Rows | None]:
+    pairs = _array("pairs", pairs, np.int8, 2)
+    values, scales = keys if isinstance(keys, Rounded) else rounded(keys)
+    values, scales = _array("keys", values, np.int16, 2), _array("scales", scales, np.float32, 1)
+    _same("the keys' width", values.shape[1], "the pairs'", pairs.shape[1])
+    _same("the number of scales", len(scales), "that of keys", len(values))
     if pairs.shape[1] % 2:
         raise ValueError(f"pairs must have a cosine and a sine for each phase, not {pairs.shape[1]} values")
-    return pairs, keys, _rows(rows)
+    return pairs, values, scales, _rows(rows)
 
 
 def _same(what: str, value: int, other_what: str, other: int) -> None:
@@ -327,4 +340,3 @@ bundle_turns = _chosen.bundle_turns
 bundle = _chosen.bundle
 pairs = _chosen.pairs
 hrr_similarity = _chosen.hrr_similarity
-hrr_min_similarity = _chosen.hrr_min_similarity

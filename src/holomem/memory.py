@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
 from holomem import contradictions as conflicts
-from holomem import fusion, history, ingest, portable, revise, scoping, structure, text, upkeep
+from holomem import fusion, history, ingest, naming, portable, revise, scoping, structure, text, upkeep
+from holomem import roles as parts
 from holomem import search as recall
 from holomem.database import Database
 from holomem.embedding import Embedder
@@ -25,6 +27,7 @@ from holomem.index import Index, Names
 from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
+    Answer,
     Change,
     Contradiction,
     Entity,
@@ -48,7 +51,7 @@ HEALED: Final = 32  # missing vectors that a search makes up for by itself: a th
 MAX_LIMIT: Final = 1000
 
 Match = Literal["any", "all"]
-H = TypeVar("H", Hit, StructuralHit)
+H = TypeVar("H", Hit, StructuralHit, Answer)
 
 
 class Memory:
@@ -151,6 +154,7 @@ class Memory:
         tags: str | Sequence[str] = "",
         entities: Sequence[str] | None = None,
         trust_score: float = fusion.TRUST,
+        roles: Mapping[str, str] | None = None,
         source: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         expires_at: datetime | None = None,
@@ -159,15 +163,14 @@ class Memory:
     ) -> int:
         """Store a fact and return its id; a content that is there already gives the existing id, unchanged.
 
-        `NewFact` says what the arguments mean. An existing fact belongs to `scope` too from then on, and counts again if
-        it was expired or superseded.
-
-        `entities` None extracts them from the content; a sequence is taken as given. When this returns, the fact
-        survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, FactNotFound, StoreError.
+        `entities` None extracts them from the content; a sequence is taken as given. `roles`, such as
+        {"owner": "Alice", "service": "nginx"}, says who has which part in it, for `ask`; `NewFact` says what the other
+        arguments mean. An existing fact belongs to `scope` too from then on, and counts again if it was over. When this
+        returns, the fact survives a crash and a power loss.
+        Raises ValueError or TypeError for a bad argument, FactNotFound, StoreError.
         """
-        return self.add_many(
-            [NewFact(content, category, tags, entities, trust_score, source, metadata, expires_at, supersedes, scope)]
-        )[0]
+        beside = source, metadata, expires_at, supersedes, scope
+        return self.add_many([NewFact(content, category, tags, entities, trust_score, roles, *beside)])[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:
         """Store facts in one transaction, all or none, and return their ids in order."""
@@ -235,6 +238,7 @@ class Memory:
         tags: str | Sequence[str] | None = None,
         entities: Sequence[str] | None = None,
         trust_delta: float = 0.0,
+        roles: Mapping[str, str] | None = None,
         source: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         expires_at: datetime | Literal["never"] | None = None,
@@ -242,14 +246,17 @@ class Memory:
     ) -> Fact:
         """Change what is given and return the fact; another content gets its own entities and vectors.
 
-        It is another fact that comes back when the old content belongs to others too: for them it stays. `source` "",
-        `metadata` {} and `expires_at` "never" take away what was there.
+        `roles` replace all that the fact has; they stay otherwise, and so do their fillers among its entities. It is
+        another fact that comes back when the old content belongs to others too: for them it stays. `source` "", `metadata`
+        {} and `expires_at` "never" take away what was there.
         Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
         """
         old = self.get(fact_id, scope=scope)
         asker = self._asker(scope)
         new = ingest.statement(
-            NewFact(old.content if content is None else content, category or "general", tags or "", entities)
+            NewFact(
+                old.content if content is None else content, category or "general", tags or "", entities, roles=roles
+            )
         )
         if not -1 <= trust_delta <= 1:
             raise ValueError(f"trust_delta is {trust_delta!r}; use a number from -1 to 1")
@@ -321,6 +328,80 @@ class Memory:
         asker = self._asker(scope)
         with self._lock, self._database.read():
             return revise.entities(self._store, asker)
+
+    # ---- entities ---------------------------------------------------------------------------------------------
+
+    def rename_entity(self, entity: str, name: str, *, keep_alias: bool = False) -> Entity:
+        """Give an entity another name; its facts are encoded anew. An alias changes places with the name.
+
+        The old name is forgotten, also where texts say it, unless `keep_alias`. Renaming back restores all.
+        Raises EntityNotFound, DuplicateEntity when another entity has the name, ValueError.
+        """
+        self._check_unscoped()
+        with self._write():
+            return naming.rename(self._store, self._names, entity, name, keep_alias=keep_alias)
+
+    def merge_entities(self, into: str, *others: str) -> Entity:
+        """Make several entities one: names and aliases of the others become aliases of `into`, facts become its own.
+
+        Raises EntityNotFound, ValueError.
+        """
+        self._check_unscoped()
+        with self._write():
+            return naming.merge(self._store, self._names, into, others)
+
+    def split_entity(
+        self, entity: str, name: str, *, fact_ids: Sequence[int] | None = None, aliases: Sequence[str] = ()
+    ) -> Entity:
+        """Make the alias `name`, with other `aliases`, an entity of its own, bound to these facts of the old one.
+
+        `fact_ids` None takes the facts whose texts say it. A fact whose text names both keeps both. The opposite of
+        `merge_entities`. Raises EntityNotFound, FactNotFound, ValueError.
+        """
+        self._check_unscoped()
+        with self._write():
+            return naming.split(self._store, self._names, entity, name, fact_ids, aliases)
+
+    def add_alias(self, entity: str, alias: str) -> Entity:
+        """Let an entity be found by another name too. Raises EntityNotFound, DuplicateEntity, ValueError."""
+        self._check_unscoped()
+        with self._write():
+            return naming.add_alias(self._store, self._names, entity, alias)
+
+    def remove_alias(self, entity: str, alias: str) -> Entity:
+        """Take another name away from an entity. Raises EntityNotFound, ValueError when it is no alias of it."""
+        self._check_unscoped()
+        with self._write():
+            return naming.remove_alias(self._store, self._names, entity, alias)
+
+    def link(self, fact_id: int, entity: str) -> Fact:
+        """Bind a fact to an entity, a new one if there is none of this name. Raises FactNotFound, ValueError."""
+        self.get(fact_id)  # of this memory's scope
+        with self._write():
+            naming.link(self._store, self._names, fact_id, entity)
+        return self.get(fact_id)
+
+    def unlink(self, fact_id: int, entity: str) -> Fact:
+        """Say that a fact is not about an entity: its name in this text is not taken for it any more.
+
+        An entity without facts disappears. Raises FactNotFound, EntityNotFound, ValueError.
+        """
+        self.get(fact_id)  # of this memory's scope
+        with self._write():
+            naming.unlink(self._store, self._names, fact_id, entity)
+        return self.get(fact_id)
+
+    def extract_entities(self, fact_ids: Sequence[int] | None = None, *, replace: bool = False) -> int:
+        """Look for names in the texts of these facts, or of all, again, and return how many facts got other links.
+
+        Links that are there stay, unless `replace`; a name that was unlinked stays away. Raises FactNotFound.
+        """
+        self._check_unscoped()
+        changed = 0
+        for batch in naming.batches(self._store, fact_ids):
+            with self._write():
+                changed += ingest.reextract(self._store, self._names, batch, replace=replace)
+        return changed
 
     # ---- recall -----------------------------------------------------------------------------------------------
 
@@ -403,6 +484,26 @@ class Memory:
     ) -> list[StructuralHit]:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
         return self._structure(structure.related, _name(entity), limit, category, min_trust, scope)
+
+    def ask(
+        self,
+        role: str,
+        where: Mapping[str, str],
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
+    ) -> list[Answer]:
+        """Who fills a role in the facts in which others are filled so, surest first, each with at most `limit` facts.
+
+        `memory.ask("owner", {"service": "nginx"})` answers with the owners of nginx; a role or a filler that no fact
+        has, with nothing. Raises ValueError or TypeError for a bad argument.
+        """
+        asked, conditions = parts.role_name(role), parts.checked(where)
+        if not conditions:
+            raise ValueError("where is empty; give at least one role and its filler")
+        return self._structure(partial(parts.ask, asked), conditions, limit, category, min_trust, scope)
 
     def contradictions(
         self,
@@ -521,19 +622,19 @@ class Memory:
 
     def _structure(
         self,
-        question: Callable[..., list[StructuralHit]],
-        entities: str | list[str],
+        question: Callable[..., list[H]],
+        subject: str | list[str] | dict[str, str],
         limit: int,
         category: str | None,
         min_trust: float,
         scope: Scope | None,
-    ) -> list[StructuralHit]:
+    ) -> list[H]:
         chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
         return self._recall(
             limit,
             chosen.scope,
             lambda: question(
-                entities,
+                subject,
                 self._index,
                 self._names,
                 self._store,
@@ -542,6 +643,10 @@ class Memory:
                 half_life_days=self._half_life_days,
             ),
         )
+
+    def _check_unscoped(self) -> None:
+        if self._scope is not None:
+            raise ValueError("names are those of the whole file; open the memory without a scope to mend them")
 
     def _asker(self, scope: Scope | None) -> Scope | None:
         return scoping.within(self._scope, scope)
@@ -563,13 +668,17 @@ class Memory:
         return hits
 
     def _counting(self, hit: H, asker: Scope | None) -> H:
-        """The hit, its fact with the retrievals before this one that are not written yet; this one is counted too."""
-        fact = scoping.own(hit.fact, asker)
+        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted too."""
+        if isinstance(hit, Answer):
+            return replace(hit, facts=tuple(self._retrieved(fact, asker) for fact in hit.facts))
+        fact = self._retrieved(hit.fact, asker)
+        return hit if fact is hit.fact else replace(hit, fact=fact)
+
+    def _retrieved(self, fact: Fact, asker: Scope | None) -> Fact:
+        fact = scoping.own(fact, asker)
         waiting = self._uncounted.get(fact.fact_id, 0)
         self._uncounted[fact.fact_id] = waiting + 1
-        if waiting:
-            fact = replace(fact, retrieval_count=fact.retrieval_count + waiting)
-        return hit if fact is hit.fact else replace(hit, fact=fact)
+        return replace(fact, retrieval_count=fact.retrieval_count + waiting) if waiting else fact
 
     def _flush(self, *, wait: bool = True) -> None:
         """Write the retrieval counters; where the file is locked or read-only they wait for the next time.

@@ -1,9 +1,9 @@
 """Facts as lines of JSON, lossless both ways: everything but the vectors, which are made anew from the text.
 
-One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at and
-entities, each with name, type and aliases; where they are there source, metadata, expires_at, superseded_by (the content of the
-fact that replaced this one, "" if it is gone) and scopes. Exporting, importing into an empty store and exporting again
-gives the same lines. The history stays with the file.
+One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at, entities,
+each with name, type and aliases, and roles as an object of names; where they are there source, metadata, expires_at,
+superseded_by (the content of the fact that replaced this one, "" if it is gone) and scopes. Exporting, importing into an
+empty store and exporting again gives the same lines. The history stays with the file.
 """
 
 from __future__ import annotations
@@ -105,9 +105,10 @@ def load(
         elif fact_id is not None and _is_newer(record, fact := store.get(fact_id)) and scoping.sees(asker, fact.scopes):
             updated += 1
             if not dry_run:
+                statement = record.statement
                 with Journal(store, "import").changing(fact_id):
-                    if record.statement.entities is not None:
-                        ingest.relink(store, names, fact_id, record.statement.entities)
+                    if statement.entities is not None or statement.roles is not None:
+                        ingest.relink(store, names, fact_id, statement.entities, statement.roles)
                     _complete(store, names, fact_id, record, _together(fact.scopes, scopes))
         else:
             unchanged += 1
@@ -133,6 +134,7 @@ def _line(fact: Fact, entities: dict[str, dict[str, Any]], newer: dict[int, str]
         "created_at": fact.created_at.isoformat(),
         "updated_at": fact.updated_at.isoformat(),
         "entities": [entities[name] for name in fact.entities],
+        "roles": fact.roles,
     }
     if fact.source is not None:
         line["source"] = fact.source
@@ -160,6 +162,7 @@ def _record(line: Any) -> Record:
             line.get("category") or "general",
             line.get("tags") or "",
             None if given is None else [name for name, _, _ in entities],
+            roles=line.get("roles"),
             source=line.get("source"),
             metadata=line.get("metadata"),
             expires_at=None if line.get("expires_at") is None else _time(line["expires_at"]),

@@ -84,8 +84,8 @@ def update(store: Store, names: Names, fact_id: int, edit: Edit, asker: Scope | 
     with journal.changing(fact_id):
         if edit.statement.content != old.content:
             ingest.replace(store, names, fact_id, edit.statement)
-        elif edit.statement.entities is not None:
-            ingest.relink(store, names, fact_id, edit.statement.entities)
+        elif edit.statement.entities is not None or edit.statement.roles is not None:
+            ingest.relink(store, names, fact_id, edit.statement.entities, edit.statement.roles)
         if edit.category is not None or edit.tags is not None:
             store.set_labels(fact_id, category=edit.category, tags=edit.tags)
         if edit.trust_delta:
@@ -170,9 +170,8 @@ def _supersede(store: Store, journal: Journal, old: int, new: int, asker: Scope 
 
 def _part(store: Store, names: Names, journal: Journal, old: Fact, edit: Edit, asker: Scope | None) -> int:
     """Let the asker hold a fact of the new content in place of one that others hold too; the id of that fact."""
-    statement = replace(
-        edit.statement, category=old.category, tags=old.tags, trust_score=old.trust_score, scope=None, supersedes=None
-    )
+    roles = old.roles if edit.statement.roles is None else edit.statement.roles
+    statement = replace(edit.statement, category=old.category, tags=old.tags, trust_score=old.trust_score, roles=roles)
     extras = store.records.extras([old.fact_id]).get(old.fact_id, PLAIN)
     _let_go(store, journal, old.fact_id, asker)
     fact_id, fresh = ingest.insert(store, names, statement)

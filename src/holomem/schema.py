@@ -2,7 +2,7 @@
 
     facts ----< fact_entities >---- entities ----< entity_keys       facts_fts    full text over facts
       |----< fact_scopes       fact_extras (0 or 1 a fact)           changes      which facts changed, for other readers
-      |                                                              history      what our writes did, to undo it
+      | '--< fact_roles >----'                                       history      what our writes did, to undo it
       '----< fact_vectors >---- models                               tombstones   contents once removed; meta
 
 `facts`, `entities`, `fact_entities`, `memory_banks` and `facts_fts` with its triggers are those of the holographic
@@ -26,7 +26,7 @@ from typing import Final
 from holomem.errors import StoreError
 from holomem.hrr import WIDTH
 
-__all__ = ["VERSION", "adopt", "classify", "create", "migrate", "rebuild_fts"]
+__all__ = ["VERSION", "adopt", "classify", "create", "rebuild_fts", "upgrade"]
 
 # Columns in the order of a new file: the BLOB last, so that the others are read without its overflow pages.
 _FACTS: Final = """
@@ -155,6 +155,43 @@ CREATE TRIGGER entities_removed AFTER DELETE ON entities BEGIN
 END;
 """
 
+_ROLES: Final = """
+CREATE TABLE fact_roles (
+    fact_id   INTEGER NOT NULL REFERENCES facts(fact_id),
+    role      TEXT NOT NULL,  -- roles.role_name
+    entity_id INTEGER NOT NULL REFERENCES entities(entity_id),  -- the filler, an entity of the fact as well
+    PRIMARY KEY (fact_id, role)
+) WITHOUT ROWID;
+CREATE INDEX fact_roles_filler ON fact_roles(role, entity_id);
+CREATE TRIGGER fact_roles_added AFTER INSERT ON fact_roles BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_roles_changed AFTER UPDATE ON fact_roles BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_roles_removed AFTER DELETE ON fact_roles BEGIN
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+-- Whoever takes the link away, the plugin too, takes the role away.
+CREATE TRIGGER fact_roles_unlinked AFTER DELETE ON fact_entities BEGIN
+    DELETE FROM fact_roles WHERE fact_id = old.fact_id AND entity_id = old.entity_id;
+END;
+CREATE TRIGGER fact_roles_orphaned AFTER DELETE ON facts BEGIN
+    DELETE FROM fact_roles WHERE fact_id = old.fact_id;
+END;
+"""
+
+_UNLINKED: Final = """
+CREATE TABLE unlinked (
+    fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
+    key     TEXT NOT NULL,  -- entities.key of a name that somebody said this fact is not about
+    PRIMARY KEY (fact_id, key)
+) WITHOUT ROWID;
+CREATE TRIGGER unlinked_orphaned AFTER DELETE ON facts BEGIN
+    DELETE FROM unlinked WHERE fact_id = old.fact_id;
+END;
+"""
+
 _EXTRAS: Final = """
 CREATE TABLE fact_extras (
     fact_id       INTEGER PRIMARY KEY REFERENCES facts(fact_id),
@@ -202,8 +239,9 @@ CREATE TRIGGER fact_scopes_removed AFTER DELETE ON fact_scopes BEGIN
 END;
 """
 
-_STEPS: Final = {2: _EXTRAS}  # what each later version adds to the tables of the first
-VERSION: Final = max(_STEPS)
+# What makes a file of each format one of the next; a new file goes through all of them.
+_STEPS: Final = (_ROLES, _UNLINKED, _EXTRAS)
+VERSION: Final = 1 + len(_STEPS)
 
 _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add
     "category": "TEXT DEFAULT 'general'",
@@ -227,7 +265,7 @@ INSERT INTO meta (key, value) SELECT 'hrr_width', coalesce((
 
 
 def classify(connection: sqlite3.Connection) -> str:
-    """What the file is: 'empty', 'ours', 'older' (to be migrated), or 'foreign' (a plugin's file, to be adopted).
+    """What the file is: 'empty', 'ours', 'older' (to be upgraded), or 'foreign' (a plugin's file, to be adopted).
 
     Raises StoreError for a file of another program, and for one that a newer holomem made.
     """
@@ -239,10 +277,8 @@ def classify(connection: sqlite3.Connection) -> str:
         raise StoreError("it is an SQLite file of another program (no table `facts`); name another file")
     if "meta" in tables and version > VERSION:
         raise StoreError(f"its format is {version}, this holomem knows {VERSION}; upgrade holomem")
-    if "meta" in tables and version == VERSION:
-        return "ours"
     if "meta" in tables and version >= 1:
-        return "older"
+        return "ours" if version == VERSION else "older"
     columns = _columns(connection)
     if not {"fact_id", "content"} <= columns:
         raise StoreError("its table `facts` has other columns; it was made by another program, name another file")
@@ -254,12 +290,7 @@ def create(connection: sqlite3.Connection) -> None:
     for statement in (_FACTS, *_statements(_PLUGIN_TABLES), *_statements(_OUR_TABLES), _FTS, *_statements(_TRIGGERS)):
         connection.execute(statement)
     connection.execute("INSERT INTO meta (key, value) VALUES ('hrr_width', ?)", (WIDTH,))
-    _step(connection, 1)
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file of an older holomem to the newest version, inside the caller's transaction."""
-    _step(connection, connection.execute("PRAGMA user_version").fetchone()[0])
+    upgrade(connection, since=1)
 
 
 def adopt(connection: sqlite3.Connection) -> None:
@@ -283,7 +314,17 @@ def adopt(connection: sqlite3.Connection) -> None:
     for statement in _statements(_TRIGGERS):
         connection.execute(statement)
     connection.execute(_ADOPTED_WIDTH, (WIDTH,))
-    _step(connection, 1)
+    upgrade(connection, since=1)
+
+
+def upgrade(connection: sqlite3.Connection, *, since: int | None = None) -> None:
+    """Take a file of ours from format `since`, its own unless given, to `VERSION`, inside the caller's transaction."""
+    if since is None:
+        since = connection.execute("PRAGMA user_version").fetchone()[0]
+    for step in _STEPS[since - 1 :]:
+        for statement in _statements(step):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def rebuild_fts(connection: sqlite3.Connection) -> None:

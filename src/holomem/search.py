@@ -176,7 +176,7 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     of W that its name makes up; presence below three deviations is nothing.
     """
     width = index.phases.width
-    parts = 1 + index.links.array[rows]
+    parts = 1 + index.bound.array[rows]
     gain = hrr.gain(parts)
     ids = index.ids.array[rows]
     if not query.terms:
@@ -185,7 +185,7 @@ def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     mass = sum(idf.values())
     keys = [sum((w * hrr.key(t, hrr.CONTENT, width) for t, w in idf.items()), np.zeros(2 * width, np.float32))]
     keys += [hrr.key(name.lower(), hrr.ENTITY, width) for _, name, _ in query.entities]
-    similarities = index.phases.similarity(np.stack(keys).astype(np.float32), rows, ids).astype(np.float64)
+    similarities = index.phases.similarity(index.phases.keys(np.stack(keys)), rows, ids).astype(np.float64)
 
     scale = hrr.gain(index.terms.distinct(rows)) * gain * mass
     deviation = hrr.noise(width) * np.sqrt(sum(w * w for w in idf.values())) / scale

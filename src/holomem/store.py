@@ -6,10 +6,12 @@ Each method is one step inside the caller's `database.read()` or `database.write
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
@@ -39,7 +41,8 @@ class FactRow(NamedTuple):
     category: str
     created: float | None
     updated: float | None
-    entities: int
+    bound: int
+    """parts of the HRR vector beside the text: entities and roles"""
     terms: str | None
 
 
@@ -247,19 +250,23 @@ class Store:
         """The index's view of all facts, or of those with these ids."""
         columns = (
             f"f.fact_id, f.trust_score, f.category, {_EPOCH.format('f.created_at')}, {_EPOCH.format('f.updated_at')},"
-            " ifnull(l.links, 0), f.terms"
+            " ifnull(l.links, 0) + ifnull(r.roles, 0), f.terms"
         )
         with self.database.read() as connection:
             if fact_ids is None:
                 links = "(SELECT fact_id, count(*) AS links FROM fact_entities GROUP BY fact_id)"
+                roles = "(SELECT fact_id, count(*) AS roles FROM fact_roles GROUP BY fact_id)"
                 yield from map(
                     FactRow._make,
-                    connection.execute(f"SELECT {columns} FROM facts f LEFT JOIN {links} l USING (fact_id)"),
+                    connection.execute(
+                        f"SELECT {columns} FROM facts f"
+                        f" LEFT JOIN {links} l USING (fact_id) LEFT JOIN {roles} r USING (fact_id)"
+                    ),
                 )
                 return
             columns = columns.replace(
                 "ifnull(l.links, 0)", "(SELECT count(*) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
-            )
+            ).replace("ifnull(r.roles, 0)", "(SELECT count(*) FROM fact_roles r WHERE r.fact_id = f.fact_id)")
             for ids, marks in _batches(fact_ids):
                 yield from map(
                     FactRow._make,
@@ -283,15 +290,17 @@ class Store:
 
     # ---- entities ---------------------------------------------------------------------------------------------
 
-    def entities(self) -> list[Entity]:
-        """All entities with the number of their facts, most facts first."""
+    def entities(self, entity_id: int | None = None) -> list[Entity]:
+        """All entities with the number of their facts, most facts first; or just the one with this id."""
         with self.database.read() as connection:
             rows = connection.execute(
                 "SELECT e.entity_id, e.name, e.entity_type, e.aliases, count(l.fact_id) AS facts FROM entities e"
-                " LEFT JOIN fact_entities l USING (entity_id) GROUP BY e.entity_id ORDER BY facts DESC, e.entity_id"
+                " LEFT JOIN fact_entities l USING (entity_id) WHERE ?1 IS NULL OR e.entity_id = ?1"
+                " GROUP BY e.entity_id ORDER BY facts DESC, e.entity_id",
+                (entity_id,),
             ).fetchall()
         return [
-            Entity(entity_id, name, kind or "unknown", split_list(aliases), facts)
+            Entity(entity_id, name, kind or "unknown", _split_aliases(aliases), facts)
             for entity_id, name, kind, aliases, facts in rows
         ]
 
@@ -305,7 +314,7 @@ class Store:
                 rows = []
                 for ids, marks in _batches(entity_ids):
                     rows += connection.execute(f"{statement} WHERE entity_id IN ({marks})", ids).fetchall()
-        return [(entity_id, name, split_list(aliases)) for entity_id, name, aliases in rows]
+        return [(entity_id, name, _split_aliases(aliases)) for entity_id, name, aliases in rows]
 
     def entities_by_key(self, key: str) -> list[int]:
         """Ids of the entities that have this key as name or alias, oldest first."""
@@ -324,7 +333,7 @@ class Store:
                 "SELECT entity_id, name, aliases FROM entities e"
                 " WHERE NOT EXISTS (SELECT 1 FROM entity_keys k WHERE k.entity_id = e.entity_id)"
             ).fetchall()
-        return [(entity_id, name, split_list(aliases)) for entity_id, name, aliases in rows]
+        return [(entity_id, name, _split_aliases(aliases)) for entity_id, name, aliases in rows]
 
     def add_entity(self, name: str, kind: str = "unknown") -> int:
         """Store a new entity and return its id; its keys are set apart."""
@@ -335,7 +344,13 @@ class Store:
     def set_aliases(self, entity_id: int, aliases: Sequence[str]) -> None:
         """Replace the other spellings of an entity; its keys are set apart."""
         with self.database.write() as connection:
-            connection.execute("UPDATE entities SET aliases = ? WHERE entity_id = ?", (",".join(aliases), entity_id))
+            joined = ",".join(alias.replace(",", "\\,") for alias in aliases)
+            connection.execute("UPDATE entities SET aliases = ? WHERE entity_id = ?", (joined, entity_id))
+
+    def set_name(self, entity_id: int, name: str) -> None:
+        """Replace the canonical name of an entity; its keys are set apart."""
+        with self.database.write() as connection:
+            connection.execute("UPDATE entities SET name = ? WHERE entity_id = ?", (name, entity_id))
 
     def set_entity_type(self, entity_id: int, kind: str) -> None:
         """Set what kind of thing an entity is."""
@@ -364,6 +379,37 @@ class Store:
             )
             self._drop_orphans(connection, gone)
 
+    def move_links(self, source: int, target: int, fact_ids: Sequence[int]) -> None:
+        """Bind these facts, with the roles that `source` has in them, to `target` instead, each link in its place.
+
+        An entity that nothing holds any more disappears.
+        """
+        with self.database.write() as connection:
+            for fact_id in fact_ids:
+                link = (target, fact_id, source)
+                connection.execute("UPDATE fact_roles SET entity_id = ? WHERE fact_id = ? AND entity_id = ?", link)
+                connection.execute(
+                    "UPDATE OR IGNORE fact_entities SET entity_id = ? WHERE fact_id = ? AND entity_id = ?", link
+                )
+                connection.execute("DELETE FROM fact_entities WHERE fact_id = ? AND entity_id = ?", link[1:])
+            self._drop_orphans(connection, [source])
+
+    def unlinked(self, fact_id: int) -> set[str]:
+        """The keys of the names that this fact was said not to be about."""
+        with self.database.read() as connection:
+            return {row[0] for row in connection.execute("SELECT key FROM unlinked WHERE fact_id = ?", (fact_id,))}
+
+    def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
+        """Remember that these facts are not about the names of these keys, or forget it."""
+        statement = (
+            "INSERT OR IGNORE INTO unlinked (fact_id, key) VALUES (?, ?)"
+            if unlinked
+            else "DELETE FROM unlinked WHERE fact_id = ? AND key = ?"
+        )
+        pairs = list(itertools.product(fact_ids, keys))
+        with self.database.write() as connection:
+            connection.executemany(statement, pairs)
+
     def linked_entities(self, fact_id: int) -> list[int]:
         """Ids of the entities of a fact, in the order in which they were linked."""
         with self.database.read() as connection:
@@ -384,10 +430,94 @@ class Store:
                 ).fetchall()
         return links
 
+    def entities_of(self, fact_ids: Sequence[int]) -> dict[int, int]:
+        """Entity id -> how many of these facts hold it."""
+        held: dict[int, int] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for entity_id, facts in connection.execute(
+                    f"SELECT entity_id, count(*) FROM fact_entities WHERE fact_id IN ({marks}) GROUP BY entity_id", ids
+                ):
+                    held[entity_id] = held.get(entity_id, 0) + facts
+        return held
+
+    def link_counts(self, entity_ids: Sequence[int]) -> dict[int, int]:
+        """Entity id -> how many facts hold it."""
+        counts: dict[int, int] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(entity_ids):
+                counts.update(
+                    connection.execute(
+                        "SELECT entity_id, count(*) FROM fact_entities"
+                        f" WHERE entity_id IN ({marks}) GROUP BY entity_id",
+                        ids,
+                    )
+                )
+        return counts
+
     def links(self) -> list[tuple[int, int]]:
         """(fact_id, entity_id) of every link in the file."""
         with self.database.read() as connection:
             return connection.execute("SELECT fact_id, entity_id FROM fact_entities").fetchall()
+
+    # ---- roles ------------------------------------------------------------------------------------------------
+
+    def set_roles(self, fact_id: int, fillers: Mapping[str, int]) -> None:
+        """Make these (role -> entity id) the roles of a fact; the fillers are linked to it already."""
+        with self.database.write() as connection:
+            connection.execute("DELETE FROM fact_roles WHERE fact_id = ?", (fact_id,))
+            connection.executemany(
+                "INSERT INTO fact_roles (fact_id, role, entity_id) VALUES (?, ?, ?)",
+                [(fact_id, role, entity_id) for role, entity_id in fillers.items()],
+            )
+
+    def roles(self, fact_id: int) -> dict[str, int]:
+        """Role -> entity id of a fact."""
+        with self.database.read() as connection:
+            return dict(connection.execute("SELECT role, entity_id FROM fact_roles WHERE fact_id = ?", (fact_id,)))
+
+    def filled(self, role: str, entity_ids: Sequence[int]) -> list[int]:
+        """Ids of the facts in which one of these entities has this role."""
+        with self.database.read() as connection:
+            return [
+                fact_id
+                for ids, marks in _batches(entity_ids)
+                for (fact_id,) in connection.execute(
+                    f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
+                )
+            ]
+
+    def with_roles(self, fact_ids: Sequence[int]) -> list[int]:
+        """Those of the facts that have any role."""
+        with self.database.read() as connection:
+            return [
+                fact_id
+                for ids, marks in _batches(fact_ids)
+                for (fact_id,) in connection.execute(
+                    f"SELECT DISTINCT fact_id FROM fact_roles WHERE fact_id IN ({marks})", ids
+                )
+            ]
+
+    def fillers(self, role: str) -> list[int]:
+        """Ids of the entities that have this role in some fact."""
+        with self.database.read() as connection:
+            return [
+                row[0]
+                for row in connection.execute("SELECT DISTINCT entity_id FROM fact_roles WHERE role = ?", (role,))
+            ]
+
+    def fillers_of(self, role: str, fact_ids: Sequence[int]) -> dict[int, int]:
+        """Fact id -> the entity that has this role in it, of those facts that have the role."""
+        found: dict[int, int] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                found.update(
+                    connection.execute(
+                        f"SELECT fact_id, entity_id FROM fact_roles WHERE role = ? AND fact_id IN ({marks})",
+                        (role, *ids),
+                    )
+                )
+        return found
 
     # ---- vectors ----------------------------------------------------------------------------------------------
 
@@ -513,15 +643,19 @@ class Store:
             return int(connection.execute(statement, values).fetchone()[0])
 
     def _facts(self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
-        names: dict[int, list[str]] = {}
+        names: dict[int, dict[int, str]] = {}
+        roles: dict[int, dict[str, str]] = {}
         fact_ids = [row[0] for row in rows]
         for ids, marks in _batches(fact_ids):
-            for fact_id, name in connection.execute(
-                "SELECT l.fact_id, e.name FROM fact_entities l JOIN entities e USING (entity_id)"
-                f" WHERE l.fact_id IN ({marks}) ORDER BY l.rowid",
+            for fact_id, entity_id, name, role in connection.execute(
+                "SELECT l.fact_id, l.entity_id, e.name, r.role FROM fact_entities l JOIN entities e USING (entity_id)"
+                " LEFT JOIN fact_roles r ON r.fact_id = l.fact_id AND r.entity_id = l.entity_id"
+                f" WHERE l.fact_id IN ({marks}) ORDER BY l.rowid, r.role",
                 ids,
             ):
-                names.setdefault(fact_id, []).append(name)
+                names.setdefault(fact_id, {})[entity_id] = name
+                if role is not None:
+                    roles.setdefault(fact_id, {})[role] = name
         extras, scopes = self.records.extras(fact_ids), self.records.scopes(fact_ids)
         return [
             Fact(
@@ -532,9 +666,10 @@ class Store:
                 float(trust) if isinstance(trust, int | float) else 0.0,
                 retrievals or 0,
                 helpful or 0,
-                tuple(names.get(fact_id, ())),
+                tuple(names.get(fact_id, {}).values()),
                 _time(created),
                 _time(updated if updated is not None else created),
+                dict(sorted(roles.get(fact_id, {}).items())),
                 (extra := extras.get(fact_id, PLAIN)).source,
                 None if extra.metadata is None else json.loads(extra.metadata),
                 None if extra.expires_at is None else _time(extra.expires_at),
@@ -558,6 +693,12 @@ class Store:
 def split_list(text: str | None) -> tuple[str, ...]:
     """The items of a comma-separated list, without the empty ones."""
     return tuple(item for item in (part.strip() for part in (text or "").split(",")) if item)
+
+
+def _split_aliases(text: str | None) -> tuple[str, ...]:
+    """The names in a comma-separated list in which a comma of a name is written with a backslash."""
+    parts = (part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text or ""))
+    return tuple(part for part in parts if part)
 
 
 def _batches(ids: Sequence[int]) -> Iterator[tuple[list[int], str]]:

@@ -12,7 +12,7 @@ trusted stranger never passes a member.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,9 @@ from holomem import fusion, hrr
 from holomem.index import Index, Names
 from holomem.store import Store
 from holomem.types import Filter, StructuralHit
+from holomem.vectors import Keys
 
-__all__ = ["probe", "reason", "related"]
+__all__ = ["Held", "gain", "held", "keys", "probe", "reason", "related", "threshold", "too_full"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -49,25 +50,42 @@ def reason(
     half_life_days: float,
 ) -> list[StructuralHit]:
     """The facts bound to all of the entities, a join: similarity and presence are the minimum over the entities."""
-    rows = np.flatnonzero(index.allowed(chosen))
+    allowed = index.allowed(chosen)
     spellings = [_spellings(entity, names) for entity in entities]
-    links = _links(entities, rows, index, names, store)  # (e, r)
-    # Facts without a link to any of them can only be members by every key: one pass, which keeps just the minimum.
-    keys = np.stack([hrr.key(spelling[0], hrr.ENTITY, index.phases.width) for spelling in spellings])
-    similarity = np.nan_to_num(index.phases.least_similarity(keys, rows, index.ids.array[rows]).astype(np.float64))
-    member = similarity > _threshold(len(rows), index)
-    presence = np.clip(similarity / _gain(rows, index), 0, 1)
-    near = np.flatnonzero(links.any(axis=0))
-    if len(near):
-        strength = np.stack([_strength(spelling, rows[near], index) for spelling in spellings])
-        similarity[near] = np.nan_to_num(strength).min(axis=0)
-        significant = strength > _threshold(len(rows), index)
-        member[near] = (links[:, near] | significant).all(axis=0)
-        sunk = _decided_by_link(rows[near], links[:, near], strength, significant, index)
-        present = np.where(sunk, 1.0, np.nan_to_num(strength) / _gain(rows[near], index))
-        presence[near] = np.clip(present, 0, 1).min(axis=0)
-    linked = np.asarray(links.all(axis=0))
-    return _hits(rows, member, presence, similarity, linked, index, store, limit, half_life_days)
+    links = [_linked(entity, index, names, store) for entity in entities]
+    found = held([keys(each, hrr.ENTITY, index) for each in spellings], links, allowed, index)
+    return _hits(found, index, store, limit, half_life_days)
+
+
+class Held(NamedTuple):
+    """Facts that hold every part that was asked for: their rows (m,), and the smallest of each over the parts."""
+
+    rows: Rows
+    presence: Floats
+    similarity: Floats
+    linked: NDArray[np.bool_]
+
+
+def held(parts: Sequence[Keys], links: Sequence[Rows], allowed: NDArray[np.bool_], index: Index) -> Held:
+    """The allowed rows that hold all of the parts, by links (a part's rows, in any order) or by the algebra.
+
+    Of the spellings of a part the nearest counts; the first alone finds what no link says.
+    """
+    rows = np.flatnonzero(allowed)
+    bar = threshold(len(rows), index)
+    found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
+    near = np.concatenate([found, *links])
+    near = np.unique(near[allowed[near]])
+    told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
+    strength = np.stack([_strength(part, near, index) for part in parts])
+    significant = strength > bar
+    member = (told | significant).all(axis=0)
+    # A part that is linked but sinks in the noise, because the bundle is too full or there is no vector.
+    sunk = told & ~significant & (too_full(near, index) | np.isnan(strength))
+    strength = np.nan_to_num(strength)
+    presence = np.clip(np.where(sunk, 1.0, strength / gain(near, index)), 0, 1).min(axis=0)
+    least, linked = strength.min(axis=0), np.asarray(told.all(axis=0))
+    return Held(near[member], presence[member], least[member], linked[member])
 
 
 def related(
@@ -79,23 +97,24 @@ def related(
     common they are; the sum of their keys is compared with every other fact. Its noise is that of a sum: the deviation
     for one key times the root of the summed squares.
     """
-    rows = np.flatnonzero(index.allowed(chosen))
-    own: NDArray[np.bool_] = _links([entity], rows, index, names, store)[0]
-    own |= np.nan_to_num(_strength(_spellings(entity, names), rows, index)) > _threshold(len(rows), index)
-    companions = _companions(entity, rows[own], index, names, store)
-    if not companions or own.all():
+    allowed = index.allowed(chosen)
+    entity_keys = keys(_spellings(entity, names), hrr.ENTITY, index)
+    own = held([entity_keys], [_linked(entity, index, names, store)], allowed, index).rows
+    companions = _companions(entity, own, index, names, store)
+    allowed[own] = False
+    others = np.flatnonzero(allowed)
+    if not companions or not len(others):
         return []
     width = index.phases.width
     strongest = sorted(companions.items(), key=lambda item: (-item[1], item[0]))[:COMPANIONS]
     total = sum((weight * hrr.key(name, hrr.ENTITY, width) for name, weight in strongest), np.zeros(2 * width))
     size = float(np.sqrt((total**2).sum() / width))  # root mean square of the sum's phasors
-    others = rows[~own]
-    similarity = index.phases.similarity((total / size)[None].astype(np.float32), others, index.ids.array[others])[0]
-    similarity = np.nan_to_num(similarity.astype(np.float64))
-    member = similarity > COMPANION_NOISE * hrr.noise(width)
-    presence = np.clip(similarity / _gain(others, index), 0, 1)
-    linked = np.zeros(len(others), bool)
-    return _hits(others, member, presence, similarity, linked, index, store, limit, half_life_days)
+    key = index.phases.keys((total / size)[None].astype(np.float32))
+    beside = index.phases.above([key], others, index.ids.array[others], COMPANION_NOISE * hrr.noise(width))
+    similarity = _strength(key, beside, index)
+    presence = np.clip(similarity / gain(beside, index), 0, 1)
+    found = Held(beside, presence, similarity, np.zeros(len(beside), bool))
+    return _hits(found, index, store, limit, half_life_days)
 
 
 def _spellings(entity: str, names: Names) -> list[str]:
@@ -104,45 +123,41 @@ def _spellings(entity: str, names: Names) -> list[str]:
     return list(dict.fromkeys(known)) or [entity.strip().lower()]
 
 
-def _links(entities: Sequence[str], rows: Rows, index: Index, names: Names, store: Store) -> NDArray[np.bool_]:
-    """Which rows the file links to which entity: (e, r)."""
-    ids = index.ids.array[rows]
-    linked = [[fact_id for fact_id, _ in store.linked_facts(names.gazetteer.ids(entity))] for entity in entities]
-    return np.stack([np.isin(ids, np.array(facts, np.int64)) for facts in linked])
+def _linked(entity: str, index: Index, names: Names, store: Store) -> Rows:
+    """The rows that the file links to an entity."""
+    return index.rows(fact_id for fact_id, _ in store.linked_facts(names.gazetteer.ids(entity)))
 
 
-def _strength(spellings: Sequence[str], rows: Rows, index: Index) -> Floats:
-    """The similarity (r,) of each row with the entity's key, the largest over its spellings; NaN without a vector."""
-    keys = np.stack([hrr.key(spelling, hrr.ENTITY, index.phases.width) for spelling in spellings])
-    return np.asarray(index.phases.similarity(keys, rows, index.ids.array[rows]).max(axis=0), np.float64)
+def keys(spellings: Sequence[str], role: str, index: Index) -> Keys:
+    """The keys of a name bound to a role's token, one for each spelling."""
+    return index.phases.keys(np.stack([hrr.key(spelling, role, index.phases.width) for spelling in spellings]))
 
 
-def _decided_by_link(
-    rows: Rows, links: NDArray[np.bool_], strength: Floats, significant: NDArray[np.bool_], index: Index
-) -> NDArray[np.bool_]:
-    """Where a name is linked but sinks in the noise, because the bundle is too full or there is no vector: (e, r)."""
-    full = 1 + index.links.array[rows] > hrr.CAPACITY
-    return links & ~significant & (full | np.isnan(strength))
+def _strength(part: Keys, rows: Rows, index: Index) -> Floats:
+    """The similarity (r,) of each row with the nearest of the keys; NaN without a vector."""
+    return np.asarray(index.phases.similarity(part, rows, index.ids.array[rows]).max(axis=0), np.float64)
 
 
-def _threshold(facts: int, index: Index) -> float:
-    return hrr.significance(facts) * hrr.noise(index.phases.width)
+def threshold(compared: int, index: Index) -> float:
+    """What a similarity must exceed to be no accident among so many comparisons."""
+    return hrr.significance(compared) * hrr.noise(index.phases.width)
 
 
-def _gain(rows: Rows, index: Index) -> Floats:
-    return hrr.gain(1 + index.links.array[rows])
+def gain(rows: Rows, index: Index) -> Floats:
+    """The similarity (r,) that each of a row's parts is expected to have."""
+    return hrr.gain(1 + index.bound.array[rows])
+
+
+def too_full(rows: Rows, index: Index) -> NDArray[np.bool_]:
+    """Which rows (r,) have more parts than the algebra can surely tell."""
+    return np.asarray(1 + index.bound.array[rows] > hrr.CAPACITY)
 
 
 def _companions(entity: str, rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:
     """The other entities (lower-case names) of these facts: how many of them hold it / log2(2 + all its facts)."""
     own = set(names.gazetteer.ids(entity))
-    together: dict[int, int] = {}
-    for fact_id in index.ids.array[rows].tolist():
-        for entity_id in store.linked_entities(fact_id):
-            together[entity_id] = together.get(entity_id, 0) + 1
-    everywhere: dict[int, int] = {}
-    for _, entity_id in store.linked_facts(list(together)):
-        everywhere[entity_id] = everywhere.get(entity_id, 0) + 1
+    together = store.entities_of(index.ids.array[rows].tolist())
+    everywhere = store.link_counts(list(together))
     return {
         name.lower(): count / np.log2(2 + everywhere[entity_id])
         for entity_id, count in together.items()
@@ -150,27 +165,15 @@ def _companions(entity: str, rows: Rows, index: Index, names: Names, store: Stor
     }
 
 
-def _hits(
-    rows: Rows,
-    member: NDArray[np.bool_],
-    presence: Floats,
-    similarity: Floats,
-    linked: NDArray[np.bool_],
-    index: Index,
-    store: Store,
-    limit: int,
-    half_life_days: float,
-) -> list[StructuralHit]:
-    members = np.flatnonzero(member)
-    decay = fusion.decay(index.age_days(rows[members]), half_life_days)
-    score = presence[members] * index.trust.array[rows[members]] * decay
-    ids = index.ids.array[rows[members]]
-    order = np.lexsort((ids, -score))[:limit]
-    best = members[order]
-    facts = store.fetch(ids[order].tolist())
-    factors = (score[order], presence[best], similarity[best], decay[order], linked[best])
+def _hits(found: Held, index: Index, store: Store, limit: int, half_life_days: float) -> list[StructuralHit]:
+    decay = fusion.decay(index.age_days(found.rows), half_life_days)
+    score = found.presence * index.trust.array[found.rows] * decay
+    ids = index.ids.array[found.rows]
+    best = np.lexsort((ids, -score))[:limit]
+    facts = store.fetch(ids[best].tolist())
+    factors = (score, found.presence, found.similarity, decay, found.linked)
     return [
         StructuralHit(facts[fact_id], *values)
-        for fact_id, *values in zip(ids[order].tolist(), *(array.tolist() for array in factors), strict=True)
+        for fact_id, *values in zip(ids[best].tolist(), *(array[best].tolist() for array in factors), strict=True)
         if fact_id in facts
     ]

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 __all__ = [
+    "Answer",
     "Change",
     "Contradiction",
     "Entity",
@@ -45,10 +46,11 @@ class Scope:
 class NewFact:
     """A fact to be added. `tags` is a comma-separated string or a sequence of strings.
 
-    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given. `source`
-    is free text: where the fact is from, best as a path ("chat/42"). `metadata` is the application's: anything that JSON
-    can hold, kept as it is. From `expires_at` on (UTC unless it has a zone) it is no longer recalled.
-    `supersedes` is the id of a fact that this one replaces: the old one stays, but is no longer recalled.
+    `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given. `roles` says
+    which entity has which part in the fact: {"owner": "Alice", "service": "nginx"}. `source` is free text: where the fact
+    is from, best as a path ("chat/42"). `metadata` is the application's: anything that JSON can hold, kept as it is. From
+    `expires_at` on (UTC unless it has a zone) it is no longer recalled. `supersedes` is the id of a fact that this one
+    replaces: the old one stays, but is no longer recalled.
     """
 
     content: str
@@ -56,6 +58,7 @@ class NewFact:
     tags: str | Sequence[str] = ""
     entities: Sequence[str] | None = None
     trust_score: float = 0.5
+    roles: Mapping[str, str] | None = None
     source: str | None = None
     metadata: Mapping[str, Any] | None = None
     expires_at: datetime | None = None
@@ -65,7 +68,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A stored fact. `tags` is comma separated; times are UTC.
+    """A stored fact. `tags` is comma separated; times are UTC; `roles` is role -> entity.
 
     `superseded_by` is the id of the fact that replaced it, 0 when that one is not in this file. `scopes` are those it
     belongs to, as far as the asker sees them; none means all.
@@ -81,6 +84,7 @@ class Fact:
     entities: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
+    roles: dict[str, str] = field(default_factory=dict, hash=False)
     source: str | None = None
     metadata: dict[str, Any] | None = field(default=None, hash=False)
     expires_at: datetime | None = None
@@ -176,6 +180,20 @@ class StructuralHit:
     similarity: float
     decay: float
     linked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An entity that fills the role that was asked for, and the facts that say so, surest first.
+
+    A fact's share is presence x trust_score x decay; `score` = 1 - product of (1 - share), so several facts make it
+    surer. `presence` is the largest of theirs. Both are in [0, 1].
+    """
+
+    filler: str
+    score: float
+    presence: float
+    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """The vectors of the file as arrays, one row a fact, filled when they are needed.
 
-`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact. `Meanings` holds semantic vectors as float32, 1.5 KB a
-fact, and rounded to int8 beside them for the scan over all facts, which reads a quarter of the memory so; where they
-would not fit the memory that the caller allows, each scan reads them from the file instead.
+`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact; `Atoms` does so for names. `Meanings` holds semantic
+vectors as float32, 1.5 KB a fact, and rounded to int8 beside them for the scan over all facts, which reads a quarter of
+the memory so; where they would not fit the memory that the caller allows, each scan reads them from the file instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from holomem.embedding import Calibration
 from holomem.lexicon import Growing
 from holomem.store import Store
 
-__all__ = ["Meanings", "Phases"]
+__all__ = ["Atoms", "Keys", "Meanings", "Phases"]
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -26,48 +28,127 @@ Rows = NDArray[np.int64]
 _CHUNK = 2048  # vectors read from the file at a time: 3 MB
 
 
+class Keys(NamedTuple):
+    """Keys of HRR vectors, made by `Phases.keys`: what compares with the first half of the phases, and with the rest."""
+
+    lead: kernels.Rounded
+    rest: kernels.Rounded
+
+    def first(self) -> Keys:
+        """The first of them alone."""
+        return Keys(*(kernels.Rounded(values[:1], scales[:1]) for values, scales in self))
+
+
 class Phases:
-    """The HRR vectors of the index's rows."""
+    """The HRR vectors of the index's rows, in two halves: the first alone tells most rows that they are strangers."""
 
     def __init__(self, store: Store, width: int) -> None:
         self.width = width
         self._store = store
-        self._pairs = Growing(np.int8, 2 * width)
+        self._lead = width // 2  # phases of the first half
+        self._halves = Growing(np.int8, 2 * self._lead), Growing(np.int8, 2 * (width - self._lead))
         self._state = Growing(np.int8)  # 0 not read yet, 1 there, -1 absent or of another shape
+        self._unread = 0
 
     def extend(self, rows: int) -> None:
         """Append rows; their vectors are read when they are asked for."""
-        self._pairs.extend(np.zeros((rows, 2 * self.width), np.int8))
+        for half in self._halves:
+            half.extend(np.zeros((rows, half.array.shape[1]), np.int8))
         self._state.extend(np.zeros(rows, np.int8))
+        self._unread += rows
 
-    def similarity(self, keys: Floats, rows: Rows, ids: Rows) -> Floats:
-        """Mean cosine of the phase difference between each key (e, 2 width) and each row: (e, r), NaN where absent."""
+    def keys(self, keys: Floats) -> Keys:
+        """Keys (e, 2 width) as `similarity` and `above` take them."""
+        values, scales = kernels.rounded(keys)
+        phases = values.reshape(len(values), 2, self.width)
+        halves = phases[:, :, : self._lead], phases[:, :, self._lead :]
+        # The factor of a sum is 1 / (127 x its width); of a half's, that of the whole, so that halves add up.
+        return Keys(*(kernels.Rounded(half.reshape(len(values), -1), scales) for half in halves))
+
+    def similarity(self, keys: Keys, rows: Rows, ids: Rows) -> Floats:
+        """Mean cosine of the phase difference between each key and each row: (e, r), NaN where absent."""
         self._read(rows, ids)
-        found = kernels.hrr_similarity(self._pairs.array, np.ascontiguousarray(keys), rows)
+        found = self._similarity(keys, rows)
         found[:, self._state.array[rows] != 1] = np.nan
         return found
 
-    def least_similarity(self, keys: Floats, rows: Rows, ids: Rows) -> Floats:
-        """The minimum over the keys of their similarity with each row: (r,), NaN where absent."""
+    def above(self, parts: Sequence[Keys], rows: Rows, ids: Rows, bar: float) -> Rows:
+        """Those of the rows whose similarity with the one key of every part exceeds `bar`.
+
+        The first half of a vector estimates its similarity s to s +- the deviation below. Rows whose estimate is more
+        than three of them below the bar are not looked at further: of a thousand rows at the bar itself one is lost,
+        of a million rows with `hrr.CAPACITY` parts, that are four deviations above it, none.
+        """
         self._read(rows, ids)
-        found = kernels.hrr_min_similarity(self._pairs.array, np.ascontiguousarray(keys), rows)
-        found[self._state.array[rows] != 1] = np.nan
-        return found
+        deviation = hrr.noise(self.width) * math.sqrt((self.width - self._lead) / max(self._lead, 1))
+        least = (bar - 3 * deviation) * self._lead / self.width
+        for key in parts:
+            lead = kernels.hrr_similarity(self._halves[0].array, key.lead, rows)[0]
+            rows = rows[lead > least]
+        for key in parts:
+            rows = rows[self._similarity(key, rows)[0] > bar]
+        return rows
+
+    def unbound(self, role: Floats, rows: Rows, ids: Rows) -> Floats:
+        """Unit phasors (r, 2 width) of each row unbound by a role's phasors (2 width,); NaN where absent.
+
+        What is left is like the role's filler, with the similarity that the fact has with the two bound.
+        """
+        self._read(rows, ids)
+        parts = [np.split(half.array[rows].astype(np.float32) / 127, 2, axis=1) for half in self._halves]
+        cos, sin = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
+        role_cos, role_sin = np.split(role, 2)
+        rest = np.concatenate([cos * role_cos + sin * role_sin, sin * role_cos - cos * role_sin], axis=1)
+        rest[self._state.array[rows] != 1] = np.nan
+        return rest
 
     def unusable(self, rows: Rows, ids: Rows) -> NDArray[np.bool_]:
         """Which of the rows have no HRR vector of this width."""
         self._read(rows, ids)
         return np.asarray(self._state.array[rows] != 1)
 
+    def _similarity(self, keys: Keys, rows: Rows) -> Floats:
+        lead, rest = (half.array for half in self._halves)
+        return kernels.hrr_similarity(lead, keys.lead, rows) + kernels.hrr_similarity(rest, keys.rest, rows)
+
     def _read(self, rows: Rows, ids: Rows) -> None:
-        unread = np.flatnonzero(self._state.array[rows] == 0)
+        unread = np.flatnonzero(self._state.array[rows] == 0) if self._unread else ()
         for start in range(0, len(unread), _CHUNK):
             part = unread[start : start + _CHUNK]
             wanted = ids[part].tolist()
             blobs = self._store.phases(wanted)
             phases = hrr.decode_many([blobs.get(fact_id) for fact_id in wanted], self.width)
-            self._pairs.array[rows[part]] = kernels.pairs(phases)
+            for half, columns in zip(self._halves, (slice(None, self._lead), slice(self._lead, None)), strict=True):
+                half.array[rows[part]] = kernels.pairs(phases[:, columns])
             self._state.array[rows[part]] = np.where(np.isnan(phases[:, 0]), -1, 1)
+            self._unread -= len(part)
+
+
+class Atoms:
+    """The cleanup memory: atoms of names as int8 pairs, 2 KB each, made when they are first compared."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._row_of: dict[str, int] = {}
+        self._pairs = Growing(np.int8, 2 * width)
+
+    def rows(self, names: Sequence[str]) -> Rows:
+        """Where the atoms of these names stand."""
+        new = [name for name in dict.fromkeys(names) if name not in self._row_of]
+        if new:
+            self._row_of.update(zip(new, range(len(self._pairs), len(self._pairs) + len(new)), strict=True))
+            units = np.stack([hrr.phasors(name, self._width) for name in new])
+            self._pairs.extend(np.rint(units * 127).astype(np.int8))
+        return np.array([self._row_of[name] for name in names], np.int64)
+
+    def similarity(self, unbound: Floats, rows: Rows) -> Floats:
+        """Mean cosine (u, r) of the phase difference between each of the unbound (u, 2 width) and each atom."""
+        return kernels.hrr_similarity(self._pairs.array, np.ascontiguousarray(unbound), rows)
+
+    def similarity_each(self, unbound: Floats, rows: Rows) -> NDArray[np.float64]:
+        """Mean cosine (u,) between each of the unbound (u, 2 width) and the atom at the same place of `rows` (u,)."""
+        dots = np.einsum("ij,ij->i", unbound, self._pairs.array[rows].astype(np.float32))
+        return np.asarray(dots / (127 * self._width), np.float64)
 
 
 class Meanings:

@@ -1,6 +1,6 @@
 """The program `holomem`. It calls `Memory` and shows what comes back; it knows neither the file nor the arithmetic.
 
-commands, upkeep, model, tour   one function per command: about facts, the memory as a whole, the model, the demo
+commands, entities, upkeep, model, tour   one function per command: about facts, names, the whole memory, the model, the demo
 render                   facts, hits and status as lines
 program                  the click group: common options, opening the memory, errors to exit codes
 console                  what text may do to a terminal, widths, tables, JSON
@@ -9,7 +9,7 @@ console                  what text may do to a terminal, widths, tables, JSON
 import click
 
 from holomem import __version__
-from holomem.cli import commands, model, tour, upkeep
+from holomem.cli import commands, entities, model, tour, upkeep
 from holomem.cli.program import Program
 
 __all__ = ["main"]
@@ -36,6 +36,7 @@ for _command in (  # in the order of `holomem --help`
     commands.probe,
     commands.related,
     commands.reason,
+    commands.ask,
     commands.contradictions,
     commands.list_facts,
     commands.show,
@@ -44,7 +45,7 @@ for _command in (  # in the order of `holomem --help`
     commands.feedback,
     commands.history,
     commands.undo,
-    commands.entities,
+    entities.entities,
     upkeep.import_facts,
     upkeep.export_facts,
     upkeep.backfill,

@@ -16,9 +16,9 @@ from holomem.types import NewFact, Scope, StructuralHit
 
 __all__ = [
     "add",
+    "ask",
     "contradictions",
     "edit",
-    "entities",
     "feedback",
     "history",
     "list_facts",
@@ -74,6 +74,19 @@ def _scope(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Sc
     return Scope(**parts) if parts else None
 
 
+def _fillers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    """ROLE=NAME pairs as a mapping, None when there are none; a single "" is the empty one."""
+    if values == ("",):
+        return {}
+    pairs = [value.partition("=") for value in values]
+    for value, (_role_name, sign, name) in zip(values, pairs, strict=True):
+        if not sign or not name.strip():
+            raise click.BadParameter(f"{value!r} is no ROLE=NAME pair; use such as owner=Alice")
+    if len({role for role, _, _ in pairs}) < len(pairs):
+        raise click.BadParameter("a role is given twice")
+    return {role: name for role, _, name in pairs} or None
+
+
 _ID: Final = click.IntRange(1, LARGEST)
 _category = click.option("--category", metavar="NAME", help="Only facts of this category.")
 _fact_id = click.argument("fact_id", metavar="ID", type=_ID)
@@ -84,6 +97,14 @@ _limit = click.option(
 )
 _min_trust = click.option(
     "--min-trust", type=click.FloatRange(0, 1), metavar="X", help="Only facts trusted so much; 0.3 unless given."
+)
+_role = click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    callback=_fillers,
+    metavar="ROLE=NAME",
+    help='Who has which part in it, such as owner=Alice; may be repeated; "" for none.',
 )
 _half_life = click.option(
     "--half-life", type=click.FloatRange(min=0), default=0.0, metavar="DAYS", help="A fact of this age counts half."
@@ -119,12 +140,15 @@ def _structural(function: F) -> F:
 @click.option("--category", default="general", metavar="NAME", help="What sort of fact it is; general unless given.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help="A name it is about; else found by itself.")
+@_role
 @_source
 @_expires
 @click.option("--supersedes", type=_ID, metavar="ID", help="The fact that this one replaces.")
 @_asker
 @json_option
-def add(contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], **labels: Any) -> None:
+def add(
+    contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], roles: dict[str, str] | None, **labels: Any
+) -> None:
     """Add facts: each CONTENT is one. A single `-` reads them from stdin, one per line.
 
     A content that is there already stays as it is.
@@ -142,7 +166,9 @@ def add(contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], **l
         raise click.UsageError("--supersedes names one fact; give one to replace it")
     with opened(create=True) as memory:
         before = len(memory)
-        ids = memory.add_many([NewFact(content, entities=entities or None, **labels) for content in contents])
+        ids = memory.add_many(
+            [NewFact(content, entities=entities or None, roles=roles, **labels) for content in contents]
+        )
         known = len(ids) - (len(memory) - before)
         facts = [memory.get(fact_id) for fact_id in ids]
     if as_json:
@@ -242,6 +268,23 @@ def reason(entities: tuple[str, ...], half_life: float, as_json: bool, **chosen:
 
 
 @click.command(cls=Command)
+@click.argument("role")
+@click.argument("where", metavar="ROLE=NAME...", nargs=-1, required=True, callback=_fillers)
+@_structural
+def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **chosen: Any) -> None:
+    """Find who fills a role in some facts.
+
+    ROLE is what is asked for, ROLE=NAME what the facts must say: `ask owner service=nginx` finds the owners of nginx.
+    """
+    with opened(half_life_days=half_life, model=False) as memory:
+        found = memory.ask(role, where, **_given(**chosen))
+    if as_json:
+        print_json(found)
+    else:
+        _shown(render.answer_lines(found))
+
+
+@click.command(cls=Command)
 @_limit
 @_category
 @_min_trust
@@ -301,6 +344,7 @@ def show(fact_id: int, as_json: bool) -> None:
 @click.option("--category", metavar="NAME", help="Its category.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help='Its tags, in place of the old ones; "" for none.')
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help='The names it is about; "" for none.')
+@_role
 @click.option("--trust-delta", type=click.FloatRange(-1, 1), metavar="X", help="Add this to its trust.")
 @_source
 @_expires
@@ -383,19 +427,6 @@ def undo(change_id: int, as_json: bool) -> None:
     with opened() as memory:
         memory.undo(change_id)
     print_json({"undone": change_id}) if as_json else say(f"change {change_id} is undone")
-
-
-@click.command(cls=Command)
-@_asker
-@json_option
-def entities(scope: Scope | None, as_json: bool) -> None:
-    """List the known names, those of most facts first."""
-    with opened(model=False) as memory:
-        found = memory.entities(scope=scope)
-    if as_json:
-        print_json(found)
-    else:
-        _shown(render.entity_table(found))
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -20,7 +20,18 @@ from holomem.errors import DegradedWarning, HolomemError
 from holomem.memory import Memory
 from holomem.paths import default_path
 
-__all__ = ["IN_MEMORY", "Command", "Failure", "Program", "json_option", "note", "opened", "same_file", "settings"]
+__all__ = [
+    "IN_MEMORY",
+    "Command",
+    "Failure",
+    "Group",
+    "Program",
+    "json_option",
+    "note",
+    "opened",
+    "same_file",
+    "settings",
+]
 
 IN_MEMORY: Final = ":memory:"
 INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell reports
@@ -54,6 +65,14 @@ class Failure(click.ClickException):
 
 class Command(click.Command):
     """A command that takes the common options too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _common_options()
+
+
+class Group(click.Group):
+    """A command with commands of its own; it takes the common options too."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -9,9 +9,10 @@ from typing import Final
 
 from holomem.cli.console import Column, pad, table, time, visible
 from holomem.embedding.sources import Build, CheckedFile, ModelState
-from holomem.types import Change, Contradiction, Entity, Fact, Hit, ModelId, Scope, Status, StructuralHit
+from holomem.types import Answer, Change, Contradiction, Entity, Fact, Hit, ModelId, Scope, Status, StructuralHit
 
 __all__ = [
+    "answer_lines",
     "change_table",
     "conflicts",
     "entity_table",
@@ -93,6 +94,15 @@ def structural_table(hits: Sequence[StructuralHit]) -> Iterator[str]:
     )
 
 
+def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
+    """A line per answer, and one for each fact that says so."""
+    digits = max((len(str(fact.fact_id)) for answer in answers for fact in answer.facts), default=0)
+    for answer in answers:
+        yield f"{answer.score:.3f}  {visible(answer.filler)}"
+        for fact in answer.facts:
+            yield f"       {fact.fact_id:>{digits}}  {visible(fact.content)}"
+
+
 def fact_table(facts: Sequence[Fact]) -> Iterator[str]:
     """A line per fact."""
     columns: list[Column] = [("id", "right"), ("trust", "right"), ("category", "left"), ("tags", "left")]
@@ -116,6 +126,7 @@ def fact_lines(fact: Fact) -> Iterator[str]:
         ("category", visible(fact.category)),
         ("tags", visible(fact.tags)),
         ("entities", visible(", ".join(fact.entities))),
+        *([("roles", visible(", ".join(map("=".join, fact.roles.items()))))] if fact.roles else []),
         ("trust", f"{fact.trust_score:.2f}"),
         ("retrieved", f"{fact.retrieval_count} times, rated helpful {fact.helpful_count} times"),
         ("created", time(fact.created_at)),

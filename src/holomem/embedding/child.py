@@ -10,11 +10,19 @@ from typing import Any, Final
 
 from holomem.errors import ModelError
 
-__all__ = ["AGAIN", "ending", "run", "start"]
+__all__ = ["AGAIN", "ChildError", "ending", "run", "start"]
 
 AGAIN: Final = "try again when more memory is free"
 
 _FLAGS: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+class ChildError(ModelError):
+    """A process ended with another exit code than 0, or by a signal (then `code` is negative)."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def start(function: str, *arguments: str, **pipes: Any) -> subprocess.Popen[bytes]:
@@ -35,7 +43,7 @@ def start(function: str, *arguments: str, **pipes: Any) -> subprocess.Popen[byte
 
 
 def run(what: str, function: str, *arguments: str, remedy: str = AGAIN) -> None:
-    """Call the function in a process and wait. ModelError with its last line of stderr, or how it ended."""
+    """Call the function in a process and wait. ChildError with its last line of stderr, or how it ended."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     process = start(function, *arguments, **pipes)
     try:
@@ -46,7 +54,8 @@ def run(what: str, function: str, *arguments: str, remedy: str = AGAIN) -> None:
         raise
     if process.returncode != 0:
         lines = said.decode("utf-8", "replace").strip().splitlines() if process.returncode > 0 else []
-        raise ModelError(lines[-1] if lines else f"{what} {ending(process.returncode)}; {remedy}")
+        message = lines[-1] if lines else f"{what} {ending(process.returncode)}; {remedy}"
+        raise ChildError(message, process.returncode)
 
 
 def ending(code: int) -> str:

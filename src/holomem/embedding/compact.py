@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from holomem.embedding.compact_file import CONTROL, JOINS, PREPENDS, RULE, Unsupported, found, read
+from holomem.embedding.compact_file import CONTROL, ENDS, JOINS, LAST, PREPENDS, RULE, Unsupported, found, read
 
 __all__ = ["META", "CompactTokenizer", "Unsupported"]
 
@@ -64,9 +64,14 @@ class CompactTokenizer:
         return cls(*read(path))
 
     @property
-    def markers(self) -> int:
-        """How many of the ids are markers that every text gets."""
-        return len(self._before) + len(self._after)
+    def before(self) -> int:
+        """How many of the ids are markers in front."""
+        return len(self._before)
+
+    @property
+    def after(self) -> int:
+        """How many of the ids are markers at the end."""
+        return len(self._after)
 
     def encode(self, text: str) -> list[int] | None:
         """The ids with the markers, of any length; None where the library may read the text otherwise."""
@@ -159,8 +164,8 @@ class CompactTokenizer:
         first, last = text[start], text[end - 1]
         if start:
             behind = text[start - 1]
-            indic = first > "\u07ff" and bool(kinds[start - 1] & JOINS)
-            if behind == _ZWJ or indic or (_is_korean(behind) and _is_korean(first)):
+            conjunct = bool(kinds[start - 1] & JOINS) and _is_indic(first)
+            if behind == _ZWJ or conjunct or (_is_korean(behind) and _is_korean(first)):
                 return True
         if end < len(text):
             ahead = text[end]
@@ -206,17 +211,19 @@ class CompactTokenizer:
             unit = root
             end = at
             for byte in word[at : at + longest]:
-                unit = cells[unit >> 9 ^ byte]
+                unit = cells[unit >> 10 ^ byte]
                 if unit & 0xFF != byte:
                     break
                 end += 1
-                if unit & 0x100:
-                    number = cells[unit >> 9] >> 8
+                if unit & ENDS:
+                    number = (unit if unit & LAST else cells[unit >> 10]) >> 10
                     total = scores[number] + here
                     if starts[end] < 0 or total > sums[end]:
                         sums[end], starts[end], ids[end] = total, at, number
                     if end == next_char:
                         known = True
+                    if unit & LAST:
+                        break
             if not known:
                 total = self._unknown_score + here
                 if starts[next_char] < 0 or total > sums[next_char]:
@@ -233,6 +240,11 @@ class CompactTokenizer:
                 path.append(ids[end])
             end = starts[end]
         return tuple(reversed(path))
+
+
+def _is_indic(char: str) -> bool:
+    """Whether it may be a consonant of the scripts that have conjuncts; those beyond the basic plane are never short."""
+    return "\u0900" <= char <= "\u1cff" or "\ua800" <= char <= "\uabff"
 
 
 def _is_korean(char: str) -> bool:

@@ -12,9 +12,7 @@ import hashlib
 import json
 import math
 import os
-import signal
 import struct
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -24,6 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from holomem.embedding import child
 from holomem.embedding.charsmap import charsmap
 from holomem.embedding.compact import META, CompactTokenizer
 from holomem.embedding.compact_file import CONTROL, JOINS, PREPENDS, RULE, Unsupported, trie, write
@@ -34,7 +33,7 @@ __all__ = ["build", "build_apart"]
 
 CLUSTER_BYTES: Final = 5  # the library looks a cluster of characters up as a whole only up to here
 UNKNOWN_PENALTY: Final = 10.0  # the library's: below the lowest score
-TRIALS: Final = 3000
+TRIALS: Final = 2000
 # What reading JSON of another shape than we know raises, and bytes of another form.
 _OTHER_FORM: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, struct.error)
 _LAST: Final = 0x10FFFF
@@ -46,23 +45,11 @@ _OFFSETS: Final = np.arange(1, 256, dtype=np.uint32)  # bytes of a rule; none ha
 
 def build_apart(tokenizer_json: Path, destination: Path) -> None:
     """`build` in a child process, which takes its 400 MB along when it ends. Raises what `build` raises."""
-    call = "from holomem.embedding.compact_build import main; main()"
-    command = [sys.executable or "python3", "-P", "-c", call, str(tokenizer_json), str(destination)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+    arguments = (str(tokenizer_json), str(destination))
     try:
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False, creationflags=flags
-        )
-    except OSError as error:
-        raise ModelError(f"{command[0]} cannot be started ({error}); use the library tokenizers") from error
-    if done.returncode == 0:
-        return
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["making it failed without a word"]
-    if done.returncode < 0:
-        lines = [f"making it was ended by {signal.Signals(-done.returncode).name}, perhaps for want of memory"]
-    kind = Unsupported if done.returncode == _UNSUPPORTED else ModelError
-    raise kind(lines[-1])
+        child.run("making the compact tokenizer", "holomem.embedding.compact_build.main", *arguments)
+    except child.ChildError as error:
+        raise Unsupported(str(error)) if error.code == _UNSUPPORTED else error from None
 
 
 _UNSUPPORTED: Final = 3
@@ -93,7 +80,7 @@ def build(tokenizer_json: Path, destination: Path) -> None:
             write(trial, settings, arrays)
             del arrays
             _compare(tokenizer_json, CompactTokenizer.open(trial))
-            os.replace(trial, destination)  # noqa: PTH105 - replaces on every system
+            trial.replace(destination)
         finally:
             trial.unlink(missing_ok=True)
     except OSError as error:
@@ -153,8 +140,8 @@ def _translated(tokenizer: dict[str, Any], source: dict[str, str]) -> tuple[dict
         "rules": trie(rule_keys, [places[rules[key]] for key in rule_keys]) if rules else b"",
         "ends": ends.tobytes(),
         "texts": b"".join(replacements),
-        "blocks": blocks.tobytes(),
-        "classes": classes.tobytes(),
+        "blocks": blocks,
+        "classes": classes,
     }
     return settings, arrays
 
@@ -285,8 +272,8 @@ def _offset(unit: int) -> int:
     return unit >> 10 << ((unit & 0x200) >> 6)
 
 
-def _classes(rules: dict[bytes, bytes]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """For each block of 256 characters the number of its row; the rows, uint8, with what a character is."""
+def _classes(rules: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+    """For each block of 256 characters the number of its row, uint16; the rows, uint8, with what a character is."""
     classes = np.zeros(_LAST + 1, np.uint8)
     for key in rules:
         if len(char := key.decode("utf-8")) == 1:
@@ -294,8 +281,9 @@ def _classes(rules: dict[bytes, bytes]) -> tuple[np.ndarray[Any, Any], np.ndarra
     if rules:
         for point, kind in _asked():
             classes[point] |= kind
-    rows, blocks = np.unique(classes.reshape(-1, _BLOCK), axis=0, return_inverse=True)
-    return blocks.astype("<u2").reshape(-1), rows
+    rows: dict[bytes, int] = {}
+    blocks = [rows.setdefault(row.tobytes(), len(rows)) for row in classes.reshape(-1, _BLOCK)]
+    return np.array(blocks, "<u2").tobytes(), b"".join(rows)
 
 
 @cache

@@ -7,18 +7,16 @@ belong before it; what they ask for and we cannot do is refused, since a vector 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
 import re
-import sys
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from holomem.embedding.graph import Graph, read_graph
+from holomem.embedding.hashes import file_hash
 from holomem.errors import ModelError
 
 __all__ = [
@@ -27,9 +25,7 @@ __all__ = [
     "ModelFiles",
     "PinnedFile",
     "PinnedModel",
-    "cache_folder",
     "cached_folder",
-    "file_hash",
     "find_files",
     "published",
 ]
@@ -148,32 +144,6 @@ def _hub_cache() -> Path:
     xdg = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     home = os.environ.get("HF_HOME") or os.path.join(xdg, "huggingface")  # noqa: PTH118
     return Path(os.path.expandvars(home)).expanduser() / "hub"
-
-
-def cache_folder() -> Path:
-    """Where holomem keeps what it can make again: $HOLOMEM_CACHE, else its folder in the platform's cache."""
-    if own := os.environ.get("HOLOMEM_CACHE"):
-        return Path(own).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "holomem" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "holomem"
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: a relative path is to be ignored
-        base = Path.home() / ".cache"
-    return base / "holomem"
-
-
-def file_hash(path: Path) -> str:
-    """The SHA-256 of a file in hex; remembered in this process as long as its size and time stay (118 MB take .1 s)."""
-    stat = path.stat()
-    return _hash(path, stat.st_size, stat.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _hash(path: Path, size_bytes: int, mtime_ns: int) -> str:  # noqa: ARG001
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def find_files(folder: Path, pinned: PinnedModel | None = None) -> ModelFiles:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from holomem.embedding.files import REMEDY, PinnedFile, PinnedModel, cached_folder, file_hash
+from holomem.embedding.files import REMEDY, PinnedFile, PinnedModel, cached_folder
+from holomem.embedding.hashes import file_hash
 from holomem.errors import ModelError
 
 __all__ = ["fetch"]

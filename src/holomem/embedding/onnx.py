@@ -15,7 +15,8 @@ import numpy as np
 
 from holomem.embedding import heap
 from holomem.embedding.engine import WINDOWS, Engine, LocalEngine
-from holomem.embedding.files import ModelFiles, PinnedModel, file_hash, find_files
+from holomem.embedding.files import ModelFiles, PinnedModel, find_files
+from holomem.embedding.hashes import file_hash
 from holomem.embedding.protocol import Vectors
 from holomem.errors import ModelError
 from holomem.types import ModelId

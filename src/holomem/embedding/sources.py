@@ -12,6 +12,7 @@ import numpy as np
 
 from holomem.embedding import files, weights_e5
 from holomem.embedding.files import E5_MODEL, PinnedModel
+from holomem.embedding.hashes import file_hash
 from holomem.embedding.onnx import OnnxEmbedder
 from holomem.embedding.protocol import Embedder, MissingEmbedder, Vectors
 from holomem.embedding.weights_e5 import Build
@@ -219,7 +220,7 @@ def verify_model() -> tuple[CheckedFile, ...]:
 
 
 def _checked(path: Path, expected: str | None) -> CheckedFile:
-    return CheckedFile(str(path), path.stat().st_size, files.file_hash(path), expected)
+    return CheckedFile(str(path), path.stat().st_size, file_hash(path, anew=True), expected)
 
 
 def build_model() -> tuple[Path, Build | None]:

@@ -9,7 +9,6 @@ and two processes at once build it once.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
 import logging
@@ -22,7 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from holomem.embedding import child
-from holomem.embedding.files import E5_MODEL, PinnedFile, cache_folder, file_hash
+from holomem.embedding.files import E5_MODEL, PinnedFile
+from holomem.embedding.hashes import file_hash
+from holomem.embedding.places import cache_folder
 from holomem.errors import ModelError
 
 __all__ = [
@@ -72,9 +73,11 @@ def installed() -> Path | None:
 
 def version() -> str:
     """The name and the version of the installed package."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-    except importlib.metadata.PackageNotFoundError:
+        return f"{PACKAGE} {version(PACKAGE)}"
+    except PackageNotFoundError:
         return PACKAGE
 
 
