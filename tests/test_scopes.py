@@ -6,10 +6,9 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from conftest import make_first_version
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from conftest import make_first_version
 
 from holomem import DuplicateFact, FactNotFound, Memory, NewFact, Scope
 

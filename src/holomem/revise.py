@@ -99,6 +99,8 @@ def update(store: Store, names: Names, fact_id: int, edit: Edit, asker: Scope | 
             if edit.expires_at is not None:
                 extras = extras._replace(expires_at=edit.expires_at or None)
             store.records.set_extras(fact_id, extras)
+            if (edit.source, edit.metadata) != (None, None):  # a longer life alone makes no newer fact
+                store.set_record(fact_id, updated_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"))
     return fact_id
 
 
