@@ -217,7 +217,8 @@ class _Pair:
     def __init__(self, first: Claim, second: Claim) -> None:
         self.first, self.second = first, second
         a, b = first.places, second.places
-        matched_a, matched_b = [], []
+        matched_a: list[int] = []
+        matched_b: list[int] = []
         for key, places in a.items():
             others = b.get(key, ())
             count = min(len(places), len(others))
