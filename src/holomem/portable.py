@@ -10,7 +10,7 @@ with the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -46,10 +46,13 @@ class Record:
     scopes: tuple[Scope, ...]
 
 
-def export(store: Store, lines: Writable, asker: Scope | None = None) -> int:
-    """Write every fact that the asker sees as one line, oldest first, and return how many."""
+def export(store: Store, lines: Writable, asker: Scope | None = None, fact_ids: Collection[int] | None = None) -> int:
+    """Write every fact that the asker sees, or those of these ids, as one line, oldest first, and return how many."""
     entities = {e.name: {"name": e.name, "type": e.entity_type, "aliases": list(e.aliases)} for e in store.entities()}
     facts = [scoping.own(fact, asker) for fact in store.facts(Filter(scope=asker))]
+    if fact_ids is not None:
+        wanted = set(fact_ids)
+        facts = [fact for fact in facts if fact.fact_id in wanted]
     newer = dict(store.contents([fact.superseded_by for fact in facts if fact.superseded_by]))
     for fact in reversed(facts):
         line = {**_line(fact, entities, newer), "unlinked": sorted(store.unlinked(fact.fact_id))}

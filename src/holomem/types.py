@@ -20,8 +20,10 @@ __all__ = [
     "Filter",
     "Hit",
     "ImportReport",
+    "MapPoint",
     "ModelId",
     "NewFact",
+    "Order",
     "Scope",
     "Scores",
     "Status",
@@ -121,6 +123,10 @@ class Entity:
     facts: int
 
 
+Order = Literal["newest", "oldest", "trusted", "doubtful", "retrieved"]
+"""In which order facts are listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which facts a recall may return at all; applied before any top is taken.
@@ -215,6 +221,17 @@ class Contradiction:
     score: float
     reason: str
     shared_entities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """A fact in a plane where near points mean similar things; `x` and `y` are in [0, 1]."""
+
+    fact_id: int
+    x: float
+    y: float
+    category: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
