@@ -17,6 +17,7 @@ from holomem.errors import (
 from holomem.types import (
     Answer,
     Change,
+    Conflict,
     Contradiction,
     Entity,
     Fact,
@@ -39,6 +40,7 @@ __all__ = [
     "AsyncMemory",
     "Change",
     "ChangeNotFound",
+    "Conflict",
     "Contradiction",
     "DegradedWarning",
     "DuplicateEntity",

@@ -41,6 +41,7 @@ __all__ = [
     "vector_blobs",
 ]
 
+_ANY = ("",)  # in `store.unlinked`: a fact whose names were given is about no others
 _MENDED = 200  # facts in one transaction: others can write in between
 
 
@@ -146,6 +147,8 @@ def insert(store: Store, names: Names, new: Statement, *, fact_id: int | None = 
         fact_id=fact_id,
     )
     store.link(fact_id, linked)
+    if new.entities is not None:
+        store.set_unlinked([fact_id], _ANY, unlinked=True)
     if fillers:
         store.set_roles(fact_id, fillers)
     return fact_id, True
@@ -157,6 +160,7 @@ def replace(store: Store, names: Names, fact_id: int, new: Statement) -> None:
     Raises DuplicateFact.
     """
     store.set_content(fact_id, new.content, " ".join(new.terms))
+    store.set_unlinked([fact_id], _ANY, unlinked=new.entities is not None)
     _relate(store, names, fact_id, new.content, new.terms, new.entities, roles=new.roles)
 
 
@@ -166,6 +170,8 @@ def relink(
     """Give a fact other entities, other roles or both; None keeps what it has, and a filler stays an entity."""
     content = store.get(fact_id).content
     keep = store.linked_entities(fact_id) if given is None else ()
+    if given is not None:
+        store.set_unlinked([fact_id], _ANY, unlinked=True)
     _relate(store, names, fact_id, content, text.analyze(content), given or (), keep=keep, roles=roles)
 
 
@@ -177,6 +183,7 @@ def reextract(store: Store, names: Names, fact_ids: Sequence[int], *, replace: b
     changed = 0
     for fact_id, content in store.contents(fact_ids):
         before = store.linked_entities(fact_id)
+        store.set_unlinked([fact_id], _ANY, unlinked=False)
         _relate(store, names, fact_id, content, text.analyze(text.clean(content)), None, keep=() if replace else before)
         changed += store.linked_entities(fact_id) != before
     return changed
@@ -202,7 +209,8 @@ def mend(store: Store, names: Names) -> int:
             for fact_id, content in batch:
                 terms = text.analyze(text.clean(content))
                 store.set_terms(fact_id, " ".join(terms))
-                _relate(store, names, fact_id, content, terms, None, keep=store.linked_entities(fact_id))
+                given = () if "" in store.unlinked(fact_id) else None
+                _relate(store, names, fact_id, content, terms, given, keep=store.linked_entities(fact_id))
             mended += len(batch)
     return mended
 

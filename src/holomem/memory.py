@@ -29,6 +29,7 @@ from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
     Change,
+    Conflict,
     Contradiction,
     Entity,
     Fact,
@@ -511,7 +512,7 @@ class Memory:
         limit: int = 10,
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
-        threshold: float = 0.5,
+        min_score: float = conflicts.MIN_SCORE,
         scope: Scope | None = None,
     ) -> list[Contradiction]:
         """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
@@ -521,10 +522,34 @@ class Memory:
         with self._lock, self._database.read():
             self._refresh()
             found = conflicts.contradictions(
-                self._index, self._names, self._store, chosen, limit=limit, threshold=threshold
+                self._index, self._names, self._store, chosen, limit=limit, min_score=min_score
             )
         own = [(scoping.own(c.first, chosen.scope), scoping.own(c.second, chosen.scope)) for c in found]
         return [replace(c, first=first, second=second) for c, (first, second) in zip(found, own, strict=True)]
+
+    def contradicted_by(
+        self,
+        content: str,
+        *,
+        limit: int = 10,
+        min_score: float = conflicts.MIN_SCORE,
+        scope: Scope | None = None,
+    ) -> list[Conflict]:
+        """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
+        _check_limit(limit)
+        chosen = self._recalled(Filter(), scope)
+        content = ingest.statement(NewFact(content)).content
+        self._mend()
+        with self._lock:
+            known = self._store.find(content)
+        vectors = self._semantics.embed([content]) if known is None else None
+        with self._lock, self._database.read():
+            self._refresh()
+            vector = None if vectors is None else vectors[0]
+            found = conflicts.conflicts(
+                self._index, self._names, self._store, chosen, content, vector, limit=limit, min_score=min_score
+            )
+        return [replace(conflict, fact=scoping.own(conflict.fact, chosen.scope)) for conflict in found]
 
     # ---- upkeep -----------------------------------------------------------------------------------------------
 

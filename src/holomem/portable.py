@@ -1,9 +1,10 @@
 """Facts as lines of JSON, lossless both ways: everything but the vectors, which are made anew from the text.
 
 One fact a line: content, category, tags, trust_score, retrieval_count, helpful_count, created_at, updated_at, entities,
-each with name, type and aliases, and roles as an object of names; where they are there source, metadata, expires_at,
-superseded_by (the content of the fact that replaced this one, "" if it is gone) and scopes. Exporting, importing into an
-empty store and exporting again gives the same lines. The history stays with the file.
+each with name, type and aliases, roles as an object of names, and `unlinked`, the keys of names that it is not about;
+where they are there source, metadata, expires_at, superseded_by (the content of the fact that replaced this one, "" if it
+is gone) and scopes. Exporting, importing into an empty store and exporting again gives the same lines. The history stays
+with the file.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Record:
     statement: ingest.Statement
     columns: dict[str, Any]
     entities: tuple[tuple[str, str, tuple[str, ...]], ...]
+    unlinked: frozenset[str] | None
     superseded_by: str | None
     scopes: tuple[Scope, ...]
 
@@ -50,7 +52,8 @@ def export(store: Store, lines: Writable, asker: Scope | None = None) -> int:
     facts = [scoping.own(fact, asker) for fact in store.facts(Filter(scope=asker))]
     newer = dict(store.contents([fact.superseded_by for fact in facts if fact.superseded_by]))
     for fact in reversed(facts):
-        lines.write(json.dumps(_line(fact, entities, newer), ensure_ascii=False) + "\n")
+        line = {**_line(fact, entities, newer), "unlinked": sorted(store.unlinked(fact.fact_id))}
+        lines.write(json.dumps(line, ensure_ascii=False) + "\n")
     return len(facts)
 
 
@@ -185,10 +188,14 @@ def _record(line: Any) -> Record:
     scopes = line.get("scopes") or []
     if not isinstance(scopes, list):
         raise ValueError(f"scopes is {scopes!r}; it must be a list")
+    unlinked = line.get("unlinked")
+    if unlinked is not None and not (isinstance(unlinked, list) and all(isinstance(key, str) for key in unlinked)):
+        raise ValueError(f"unlinked is {unlinked!r}; it must be a list of strings")
     return Record(
         statement,
         columns,
         entities,
+        None if unlinked is None else frozenset(unlinked),
         None if newer is None else text.check(newer, "superseded_by").strip(),
         tuple(_scope(scope) for scope in scopes),
     )
@@ -217,7 +224,7 @@ def _together(held: tuple[Scope, ...], given: tuple[Scope, ...]) -> tuple[Scope,
 def _join(store: Store, fact_id: int, scopes: tuple[Scope, ...]) -> None:
     """Let a fact of some belong to more of them."""
     held = store.records.scopes([fact_id]).get(fact_id, ())
-    more = [scope for scope in scopes if not any(scoping.covers(h, scope) for h in held)]
+    more = [scope for scope in scopes if scope not in held]
     if held and more:
         with Journal(store, "import").changing(fact_id):
             store.records.set_scopes(fact_id, [*held, *more])
@@ -257,6 +264,9 @@ def _is_newer(record: Record, fact: Fact) -> bool:
 def _complete(store: Store, names: Names, fact_id: int, record: Record, scopes: tuple[Scope, ...]) -> None:
     for name, kind, aliases in record.entities:
         ingest.describe(store, names, name, kind, aliases)
+    if record.unlinked is not None:
+        store.set_unlinked([fact_id], store.unlinked(fact_id), unlinked=False)
+        store.set_unlinked([fact_id], record.unlinked, unlinked=True)
     store.set_record(fact_id, **record.columns)
     store.records.set_extras(fact_id, record.statement.extras)
     store.records.set_scopes(fact_id, scopes)

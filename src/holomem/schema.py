@@ -184,7 +184,7 @@ END;
 _UNLINKED: Final = """
 CREATE TABLE unlinked (
     fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
-    key     TEXT NOT NULL,  -- entities.key of a name that somebody said this fact is not about
+    key     TEXT NOT NULL,  -- entities.key of a name that somebody said this fact is not about; '' all but its own
     PRIMARY KEY (fact_id, key)
 ) WITHOUT ROWID;
 CREATE TRIGGER unlinked_orphaned AFTER DELETE ON facts BEGIN

@@ -41,8 +41,9 @@ class FactRow(NamedTuple):
     category: str
     created: float | None
     updated: float | None
-    bound: int
-    """parts of the HRR vector beside the text: entities and roles"""
+    entities: str | None
+    """ids, separated by commas"""
+    roles: int
     terms: str | None
 
 
@@ -250,11 +251,11 @@ class Store:
         """The index's view of all facts, or of those with these ids."""
         columns = (
             f"f.fact_id, f.trust_score, f.category, {_EPOCH.format('f.created_at')}, {_EPOCH.format('f.updated_at')},"
-            " ifnull(l.links, 0) + ifnull(r.roles, 0), f.terms"
+            " l.links, ifnull(r.roles, 0), f.terms"
         )
         with self.database.read() as connection:
             if fact_ids is None:
-                links = "(SELECT fact_id, count(*) AS links FROM fact_entities GROUP BY fact_id)"
+                links = "(SELECT fact_id, group_concat(entity_id) AS links FROM fact_entities GROUP BY fact_id)"
                 roles = "(SELECT fact_id, count(*) AS roles FROM fact_roles GROUP BY fact_id)"
                 yield from map(
                     FactRow._make,
@@ -265,7 +266,7 @@ class Store:
                 )
                 return
             columns = columns.replace(
-                "ifnull(l.links, 0)", "(SELECT count(*) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
+                "l.links", "(SELECT group_concat(entity_id) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
             ).replace("ifnull(r.roles, 0)", "(SELECT count(*) FROM fact_roles r WHERE r.fact_id = f.fact_id)")
             for ids, marks in _batches(fact_ids):
                 yield from map(
@@ -395,9 +396,44 @@ class Store:
             self._drop_orphans(connection, [source])
 
     def unlinked(self, fact_id: int) -> set[str]:
-        """The keys of the names that this fact was said not to be about."""
+        """The keys of the names that this fact was said not to be about; "" stands for all that it is not bound to."""
         with self.database.read() as connection:
             return {row[0] for row in connection.execute("SELECT key FROM unlinked WHERE fact_id = ?", (fact_id,))}
+
+    def all_unlinked(self, fact_ids: Sequence[int]) -> dict[int, set[str]]:
+        """The same for these facts, those left out of which everything may be said."""
+        found: dict[int, set[str]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, key in connection.execute(
+                    f"SELECT fact_id, key FROM unlinked WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(key)
+        return found
+
+    def given(self, fact_ids: Sequence[int]) -> set[int]:
+        """Those of these facts whose names were given: their texts say nothing about others."""
+        found: set[int] = set()
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                found |= {
+                    row[0]
+                    for row in connection.execute(
+                        f"SELECT fact_id FROM unlinked WHERE key = '' AND fact_id IN ({marks})", ids
+                    )
+                }
+        return found
+
+    def links_of(self, fact_ids: Sequence[int]) -> dict[int, set[int]]:
+        """Fact id -> ids of its entities, those left out that have none."""
+        found: dict[int, set[int]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, entity_id in connection.execute(
+                    f"SELECT fact_id, entity_id FROM fact_entities WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(entity_id)
+        return found
 
     def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
         """Remember that these facts are not about the names of these keys, or forget it."""
@@ -484,17 +520,6 @@ class Store:
                 for ids, marks in _batches(entity_ids)
                 for (fact_id,) in connection.execute(
                     f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
-                )
-            ]
-
-    def with_roles(self, fact_ids: Sequence[int]) -> list[int]:
-        """Those of the facts that have any role."""
-        with self.database.read() as connection:
-            return [
-                fact_id
-                for ids, marks in _batches(fact_ids)
-                for (fact_id,) in connection.execute(
-                    f"SELECT DISTINCT fact_id FROM fact_roles WHERE fact_id IN ({marks})", ids
                 )
             ]
 

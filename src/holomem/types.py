@@ -13,6 +13,7 @@ from typing import Any, Literal
 __all__ = [
     "Answer",
     "Change",
+    "Conflict",
     "Contradiction",
     "Entity",
     "Fact",
@@ -194,6 +195,15 @@ class Answer:
     score: float
     presence: float
     facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A fact that a new statement contradicts, how sure that is (in [0, 1]), and why."""
+
+    fact: Fact
+    score: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
