@@ -551,9 +551,8 @@ class Memory:
     ) -> list[Conflict]:
         """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
         _check_limit(limit)
+        chosen = self._recalled(Filter(), scope)
         content = ingest.statement(NewFact(content)).content
-        asker = self._asker(scope)
-        chosen = Filter(scope=asker, current=True)
         self._mend()
         with self._lock:
             known = self._store.find(content)
@@ -562,9 +561,9 @@ class Memory:
             self._refresh()
             vector = None if vectors is None else vectors[0]
             found = conflicts.conflicts(
-                self._index, self._names, self._store, content, vector, chosen, limit=limit, min_score=min_score
+                self._index, self._names, self._store, chosen, content, vector, limit=limit, min_score=min_score
             )
-        return [replace(c, fact=scoping.own(c.fact, asker)) for c in found]
+        return [replace(conflict, fact=scoping.own(conflict.fact, chosen.scope)) for conflict in found]
 
     def map(self, *, scope: Scope | None = None) -> list[MapPoint]:
         """The newest 2000 facts as points in a plane, near ones meaning similar things; empty without a model."""
