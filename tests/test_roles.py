@@ -223,8 +223,10 @@ def test_doctor_encodes_the_roles_again(services, path):
 def test_a_file_of_the_format_before_roles_opens_and_can_have_them(path):
     with Memory(path, embedder=None) as memory:
         memory.add("Alice looks after nginx")
-    change(path, *(f"DROP TRIGGER fact_roles_{n}" for n in ("added", "changed", "removed", "unlinked", "orphaned")),
-           "DROP TRIGGER unlinked_orphaned", "DROP TABLE unlinked", "DROP TABLE fact_roles", "PRAGMA user_version = 1")  # fmt: skip
+    change(path, "DROP TRIGGER unlinked_orphaned",
+           *(f"DROP TRIGGER fact_roles_{n}" for n in ("added", "changed", "removed", "unlinked", "orphaned")),
+           *(f"DROP TABLE {name}" for name in ("unlinked", "bank_sums", "fact_roles")),
+           "PRAGMA user_version = 1")  # fmt: skip
     with Memory(path, embedder=None) as memory:
         assert [hit.fact.roles for hit in memory.probe("Alice")] == [{}]
         memory.update(1, roles={"owner": "Alice", "service": "nginx"})
