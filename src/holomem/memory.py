@@ -28,6 +28,7 @@ from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
+    Conflict,
     Contradiction,
     Entity,
     Fact,
@@ -426,7 +427,7 @@ class Memory:
         limit: int = 10,
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
-        threshold: float = 0.5,
+        min_score: float = conflicts.MIN_SCORE,
     ) -> list[Contradiction]:
         """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
         _check_limit(limit)
@@ -435,7 +436,24 @@ class Memory:
         with self._lock, self._database.read():
             self._refresh()
             return conflicts.contradictions(
-                self._index, self._names, self._store, chosen, limit=limit, threshold=threshold
+                self._index, self._names, self._store, chosen, limit=limit, min_score=min_score
+            )
+
+    def contradicted_by(
+        self, content: str, *, limit: int = 10, min_score: float = conflicts.MIN_SCORE
+    ) -> list[Conflict]:
+        """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
+        _check_limit(limit)
+        content = ingest.statement(NewFact(content)).content
+        self._mend()
+        with self._lock:
+            known = self._store.find(content)
+        vectors = self._semantics.embed([content]) if known is None else None
+        with self._lock, self._database.read():
+            self._refresh()
+            vector = None if vectors is None else vectors[0]
+            return conflicts.conflicts(
+                self._index, self._names, self._store, content, vector, limit=limit, min_score=min_score
             )
 
     # ---- upkeep -----------------------------------------------------------------------------------------------

@@ -41,8 +41,9 @@ class FactRow(NamedTuple):
     category: str
     created: float | None
     updated: float | None
-    bound: int
-    """parts of the HRR vector beside the text: entities and roles"""
+    entities: str | None
+    """ids, separated by commas"""
+    roles: int
     terms: str | None
 
 
@@ -247,11 +248,11 @@ class Store:
         """The index's view of all facts, or of those with these ids."""
         columns = (
             f"f.fact_id, f.trust_score, f.category, {_EPOCH.format('f.created_at')}, {_EPOCH.format('f.updated_at')},"
-            " ifnull(l.links, 0) + ifnull(r.roles, 0), f.terms"
+            " l.links, ifnull(r.roles, 0), f.terms"
         )
         with self.database.read() as connection:
             if fact_ids is None:
-                links = "(SELECT fact_id, count(*) AS links FROM fact_entities GROUP BY fact_id)"
+                links = "(SELECT fact_id, group_concat(entity_id) AS links FROM fact_entities GROUP BY fact_id)"
                 roles = "(SELECT fact_id, count(*) AS roles FROM fact_roles GROUP BY fact_id)"
                 yield from map(
                     FactRow._make,
@@ -262,7 +263,7 @@ class Store:
                 )
                 return
             columns = columns.replace(
-                "ifnull(l.links, 0)", "(SELECT count(*) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
+                "l.links", "(SELECT group_concat(entity_id) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
             ).replace("ifnull(r.roles, 0)", "(SELECT count(*) FROM fact_roles r WHERE r.fact_id = f.fact_id)")
             for ids, marks in _batches(fact_ids):
                 yield from map(
@@ -516,17 +517,6 @@ class Store:
                 for ids, marks in _batches(entity_ids)
                 for (fact_id,) in connection.execute(
                     f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
-                )
-            ]
-
-    def with_roles(self, fact_ids: Sequence[int]) -> list[int]:
-        """Those of the facts that have any role."""
-        with self.database.read() as connection:
-            return [
-                fact_id
-                for ids, marks in _batches(fact_ids)
-                for (fact_id,) in connection.execute(
-                    f"SELECT DISTINCT fact_id FROM fact_roles WHERE fact_id IN ({marks})", ids
                 )
             ]
 

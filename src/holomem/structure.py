@@ -3,10 +3,11 @@
     strength of X in a fact = similarity(fact, bind(X, ENTITY))      significant above z(N) noise deviations
     presence                = strength / what one of the fact's n parts can give
 
-Links and algebra together: a link gives membership, which is exact; the algebra gives the strength, and finds what a
-program without links wrote. A fact with more than `hrr.CAPACITY` parts can hold a name that sinks in the noise; there
-the link decides and presence is its expected value, 1. Ranking is by presence x trust x decay among the members, so a
-trusted stranger never passes a member.
+Links and algebra together: a link gives membership, which is exact, and the algebra its strength. A fact that has links
+has all of them, so only those without any (a program that knows no links wrote them, or lost them) are searched by the
+algebra alone: one stranger in 100 questions would pass otherwise. A fact with more than `hrr.CAPACITY` parts can hold a
+name that sinks in the noise; there presence is its expected value, 1. Ranking is by presence x trust x decay among the
+members, so a trusted stranger never passes a member.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def reason(
     asked = parse(entities, names, index)
     links = [_linked(each.entity_ids, index, store) for each in asked]
     texts = Texts(asked, index, names, store, allowed)
-    found = held([keys(_spellings(each, names), hrr.ENTITY, index) for each in asked], links, allowed, index, texts)
+    parts = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
+    found = held(parts, links, allowed, _unlinked(index), index, texts)
     return _hits(found, index, store, limit, half_life_days)
 
 
@@ -72,14 +74,16 @@ def held(
     parts: Sequence[Keys],
     links: Sequence[Rows],
     allowed: NDArray[np.bool_],
+    unlinked: NDArray[np.bool_],
     index: Index,
     texts: Texts | None = None,
 ) -> Held:
-    """The allowed rows that hold all of the parts, by links (a part's rows, in any order), the algebra or their texts.
+    """The allowed rows that hold all of the parts: by links (a part's rows, in any order), by texts, and where
+    `unlinked` by the algebra.
 
     Of the spellings of a part the nearest counts; the first alone finds what no link says.
     """
-    rows = np.flatnonzero(allowed)
+    rows = np.flatnonzero(allowed & unlinked)
     bar = threshold(len(rows), index)
     found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
     near = np.concatenate([found, *links, *(texts.candidates if texts is not None else ())])
@@ -87,7 +91,7 @@ def held(
     told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
     strength = np.stack([_strength(part, near, index) for part in parts])
     significant = strength > bar
-    settled = told | significant
+    settled = told | (significant & unlinked[near])
     said = np.zeros(settled.shape) if texts is None else texts.strength(near, settled)
     member = (settled | (said > 0)).all(axis=0)
     # A part that is linked but sinks in the noise, because the bundle is too full or there is no vector.
@@ -112,7 +116,7 @@ def related(
     asked = parse([entity], names, index)
     entity_keys = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
     links = [_linked(each.entity_ids, index, store) for each in asked]
-    own = held(entity_keys, links, allowed, index, Texts(asked, index, names, store, allowed)).rows
+    own = held(entity_keys, links, allowed, _unlinked(index), index, Texts(asked, index, names, store, allowed)).rows
     companions = _companions([i for each in asked for i in each.entity_ids], own, index, names, store)
     allowed[own] = False
     others = np.flatnonzero(allowed)
@@ -141,6 +145,11 @@ def _linked(entity_ids: Sequence[int], index: Index, store: Store) -> Rows:
     return index.rows(fact_id for fact_id, _ in store.linked_facts(entity_ids))
 
 
+def _unlinked(index: Index) -> NDArray[np.bool_]:
+    """Rows of which the file knows no entity: it has all links of the others."""
+    return np.asarray(index.entities.array == 0)
+
+
 def keys(spellings: Sequence[str], role: str, index: Index) -> Keys:
     """The keys of a name bound to a role's token, one for each spelling."""
     return index.phases.keys(np.stack([hrr.key(spelling, role, index.phases.width) for spelling in spellings]))
@@ -158,12 +167,12 @@ def threshold(compared: int, index: Index) -> float:
 
 def gain(rows: Rows, index: Index) -> Floats:
     """The similarity (r,) that each of a row's parts is expected to have."""
-    return hrr.gain(1 + index.bound.array[rows])
+    return hrr.gain(index.parts(rows))
 
 
 def too_full(rows: Rows, index: Index) -> NDArray[np.bool_]:
     """Which rows (r,) have more parts than the algebra can surely tell."""
-    return np.asarray(1 + index.bound.array[rows] > hrr.CAPACITY)
+    return np.asarray(index.parts(rows) > hrr.CAPACITY)
 
 
 def _companions(own: Sequence[int], rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Literal
 
 __all__ = [
     "Answer",
+    "Conflict",
     "Contradiction",
     "Entity",
     "Fact",
@@ -139,6 +140,15 @@ class Answer:
     score: float
     presence: float
     facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A fact that a new statement contradicts, how sure that is (in [0, 1]), and why."""
+
+    fact: Fact
+    score: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

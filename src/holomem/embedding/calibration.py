@@ -60,6 +60,13 @@ class Calibration:
         length = float(np.linalg.norm(moved))
         return (moved / length if length != 0.0 else np.zeros_like(moved)).astype(np.float32)
 
+    def passages(self, rows: Vectors) -> Vectors:
+        """T_p of passage vectors (n, d), so that dot products are cos^ between passages; NaN for a row without meaning."""
+        moved = self._project(rows.astype(np.float64) - SHRINK * self.mean_passage)
+        lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+        sound = np.isfinite(lengths) & (lengths > 0) & rows.any(axis=1, keepdims=True)
+        return np.where(sound, moved / np.where(sound, lengths, 1.0), np.nan).astype(np.float32)
+
     def passage_norms(self, rows: Vectors) -> Vectors:
         """|P(f - SHRINK mu_p)| (n,) of the rows f (n, d). Infinite for a row of zeros, so that its cos^ is 0."""
         moved = rows - np.float32(SHRINK) * self.mean_passage

@@ -1,0 +1,17 @@
+"""How well pairs that cannot both hold are told from others: `python bench/contradictions.py --eval FOLDER --model FOLDER`.
+
+AUC and best F1 for each source of pairs, with the model, without it, and without the list of several-valued words;
+then the speed of `Memory.contradictions` over many facts. `--read TASK` prints the top pairs of a task's facts, to be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from _machine import describe
+from _vectors import CachedEmbedder, default_cache
+
+from holomem.embedding import known
