@@ -14,6 +14,7 @@ from holomem.errors import (
 )
 from holomem.types import (
     Answer,
+    Companion,
     Conflict,
     Contradiction,
     Entity,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Companion",
     "Conflict",
     "Contradiction",
     "DegradedWarning",

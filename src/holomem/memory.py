@@ -28,6 +28,7 @@ from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
+    Companion,
     Conflict,
     Contradiction,
     Entity,
@@ -50,7 +51,7 @@ HEALED: Final = 32  # missing vectors that a search makes up for by itself: a th
 MAX_LIMIT: Final = 1000
 
 Match = Literal["any", "all"]
-H = TypeVar("H", Hit, StructuralHit, Answer)
+H = TypeVar("H", Hit, StructuralHit, Answer, Companion)
 
 
 class Memory:
@@ -402,6 +403,12 @@ class Memory:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
         return self._structure(structure.related, _name(entity), limit, category, min_trust)
 
+    def companions(
+        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+    ) -> list[Companion]:
+        """The entities that stand in facts together with this one, strongest first, each with at most `limit` others."""
+        return self._structure(structure.companions, _name(entity), limit, category, min_trust)
+
     def ask(
         self,
         role: str,
@@ -584,7 +591,7 @@ class Memory:
 
     def _counting(self, hit: H) -> H:
         """The hit, its facts with the retrievals before this one that are not written yet; this one is counted too."""
-        if isinstance(hit, Answer):
+        if isinstance(hit, Answer | Companion):
             return replace(hit, facts=tuple(map(self._retrieved, hit.facts)))
         fact = self._retrieved(hit.fact)
         return hit if fact is hit.fact else replace(hit, fact=fact)
