@@ -29,6 +29,7 @@ _FACT: Final = (
     " f.created_at, f.updated_at"
 )
 _BATCH: Final = 500  # ids in one IN (...): well below SQLite's limit of 999 variables in old builds
+_LOOKED_AT: Final = 32  # facts of which the first two with a word in lower case are sought
 _KEPT_CHANGES: Final = 20_000  # a reader that is further behind reads everything anew
 _EPOCH: Final = "CAST(strftime('%s', {0}) AS REAL)"
 
@@ -241,6 +242,21 @@ class Store:
                 "SELECT rowid FROM facts_fts WHERE facts_fts MATCH ? ORDER BY rank", (match,)
             ):
                 yield fact_id
+
+    def is_in_lower_case(self, word: str) -> bool:
+        """Whether at least two facts hold a word in lower case, among the first that hold it at all."""
+        pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+        found = 0
+        with self.database.read() as connection:
+            for (content,) in connection.execute(
+                "SELECT f.content FROM facts_fts JOIN facts f ON f.fact_id = facts_fts.rowid"
+                " WHERE facts_fts MATCH ? LIMIT ?",
+                ('content : "{}"'.format(word.replace('"', "")), _LOOKED_AT),
+            ):
+                found += pattern.search(content) is not None
+                if found == 2:
+                    return True
+        return False
 
     # ---- what the index reads -----------------------------------------------------------------------------------
 
