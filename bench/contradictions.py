@@ -5,13 +5,3 @@ then the speed of `Memory.contradictions` over many facts. `--read TASK` prints 
 """
 
 from __future__ import annotations
-
-import argparse
-import json
-from pathlib import Path
-
-import numpy as np
-from _machine import describe
-from _vectors import CachedEmbedder, default_cache
-
-from holomem.embedding import known

@@ -8,6 +8,7 @@ import sqlite3
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import make_first_version
 
 from holomem import Memory, NewFact, hrr
 from holomem.cli import main
@@ -224,10 +225,7 @@ def test_doctor_encodes_the_roles_again(services, path):
 def test_a_file_of_the_format_before_roles_opens_and_can_have_them(path):
     with Memory(path, embedder=None) as memory:
         memory.add("Alice looks after nginx")
-    change(path, "DROP TRIGGER unlinked_orphaned",
-           *(f"DROP TRIGGER fact_roles_{n}" for n in ("added", "changed", "removed", "unlinked", "orphaned")),
-           *(f"DROP TABLE {name}" for name in ("unlinked", "bank_sums", "fact_roles")),
-           "PRAGMA user_version = 1")  # fmt: skip
+    make_first_version(path)
     with Memory(path, embedder=None) as memory:
         assert [hit.fact.roles for hit in memory.probe("Alice")] == [{}]
         memory.update(1, roles={"owner": "Alice", "service": "nginx"})

@@ -21,8 +21,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from holomem import text
 from holomem import _claimwords as known
+from holomem import text
 from holomem._stopwords import STOPWORDS
 
 __all__ = ["Claim", "Judgement", "judge", "parse"]
@@ -172,7 +172,7 @@ def _word(word: str, shouting: bool) -> tuple[str, str, int]:
         return folded, folded, FUNCTION
     bare = folded.removesuffix("'s").rpartition("'")[2]
     key = text.stem(text.normalise(bare)) if bare.isalpha() else text.normalise(bare)
-    name = word[0].isupper() or not word.isalpha() and any(sign in word for sign in ".:/@+")
+    name = word[0].isupper() or (not word.isalpha() and any(sign in word for sign in ".:/@+"))
     return folded, key or folded, NAME if name else CONTENT
 
 
@@ -217,7 +217,8 @@ class _Pair:
     def __init__(self, first: Claim, second: Claim) -> None:
         self.first, self.second = first, second
         a, b = first.places, second.places
-        matched_a, matched_b = [], []
+        matched_a: list[int] = []
+        matched_b: list[int] = []
         for key, places in a.items():
             others = b.get(key, ())
             count = min(len(places), len(others))

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from holomem import banks
 from holomem.database import Database
 from holomem.errors import DuplicateFact, FactNotFound
+from holomem.records import PLAIN, Records, condition
 from holomem.types import Entity, Fact, Filter, ModelId
 
 __all__ = ["FactRow", "Store"]
@@ -53,6 +54,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.records = Records(database)
         database.create_function("holds_tags", _holds_tags)
 
     # ---- facts ------------------------------------------------------------------------------------------------
@@ -125,14 +127,23 @@ class Store:
         return bool(self.meta("hrr_format") == "uint16")
 
     def insert(
-        self, content: str, *, category: str, tags: str, trust_score: float, terms: str, hrr_vector: bytes
+        self,
+        content: str,
+        *,
+        category: str,
+        tags: str,
+        trust_score: float,
+        terms: str,
+        hrr_vector: bytes,
+        fact_id: int | None = None,
     ) -> int:
-        """Store a new fact and return its id. The caller has looked that nobody says the same."""
+        """Store a new fact, of this id if it once had one, and return its id. Nobody says the same, the caller knows."""
         with self.database.write() as connection:
             connection.execute("DELETE FROM tombstones WHERE content_hash = ?", (_hash(content),))
             cursor = connection.execute(
-                "INSERT INTO facts (content, category, tags, trust_score, terms, hrr_vector) VALUES (?, ?, ?, ?, ?, ?)",
-                (content, category, tags, trust_score, terms, hrr_vector),
+                "INSERT INTO facts (fact_id, content, category, tags, trust_score, terms, hrr_vector)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (fact_id, content, category, tags, trust_score, terms, hrr_vector),
             )
             fact_id = int(cursor.lastrowid or 0)
             banks.follow(connection, None, fact_id, self.width)
@@ -685,7 +696,8 @@ class Store:
     def _facts(self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
         names: dict[int, dict[int, str]] = {}
         roles: dict[int, dict[str, str]] = {}
-        for ids, marks in _batches([row[0] for row in rows]):
+        fact_ids = [row[0] for row in rows]
+        for ids, marks in _batches(fact_ids):
             for fact_id, entity_id, name, role in connection.execute(
                 "SELECT l.fact_id, l.entity_id, e.name, r.role FROM fact_entities l JOIN entities e USING (entity_id)"
                 " LEFT JOIN fact_roles r ON r.fact_id = l.fact_id AND r.entity_id = l.entity_id"
@@ -695,6 +707,7 @@ class Store:
                 names.setdefault(fact_id, {})[entity_id] = name
                 if role is not None:
                     roles.setdefault(fact_id, {})[role] = name
+        extras, scopes = self.records.extras(fact_ids), self.records.scopes(fact_ids)
         return [
             Fact(
                 fact_id,
@@ -708,6 +721,11 @@ class Store:
                 _time(created),
                 _time(updated if updated is not None else created),
                 dict(sorted(roles.get(fact_id, {}).items())),
+                (extra := extras.get(fact_id, PLAIN)).source,
+                None if extra.metadata is None else json.loads(extra.metadata),
+                None if extra.expires_at is None else _time(extra.expires_at),
+                extra.superseded_by,
+                scopes.get(fact_id, ()),
             )
             for fact_id, content, category, tags, trust, retrievals, helpful, created, updated in rows
         ]
@@ -758,6 +776,9 @@ def _where(chosen: Filter) -> tuple[str, list[Any]]:
         if bound is not None:
             parts.append(f"{_EPOCH.format('f.created_at')} {sign} ?")
             values.append(bound.timestamp())
+    for part, given in condition(chosen):
+        parts.append(part)
+        values += given
     return " AND ".join(parts), values
 
 

@@ -79,8 +79,9 @@ def held(
     index: Index,
     texts: Texts | None = None,
 ) -> Held:
-    """The allowed rows that hold all of the parts: by links (a part's rows, in any order), by texts, and where
-    `unlinked` by the algebra.
+    """The allowed rows that hold all of the parts.
+
+    By links (a part's rows, in any order), where `unlinked` by the algebra, or by what their texts say.
 
     Of the spellings of a part the nearest counts; the first alone finds what no link says.
     """
