@@ -30,6 +30,7 @@ from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
     Change,
+    Companion,
     Conflict,
     Contradiction,
     Entity,
@@ -55,7 +56,7 @@ HEALED: Final = 32  # missing vectors that a search makes up for by itself: a th
 MAX_LIMIT: Final = 1000
 
 Match = Literal["any", "all"]
-H = TypeVar("H", Hit, StructuralHit, Answer)
+H = TypeVar("H", Hit, StructuralHit, Answer, Companion)
 
 
 class Memory:
@@ -500,6 +501,18 @@ class Memory:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
         return self._structure(structure.related, _name(entity), limit, category, min_trust, scope)
 
+    def companions(
+        self,
+        entity: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
+    ) -> list[Companion]:
+        """The entities that stand in facts together with this one, strongest first, each with at most `limit` others."""
+        return self._structure(structure.companions, _name(entity), limit, category, min_trust, scope)
+
     def ask(
         self,
         role: str,
@@ -716,7 +729,7 @@ class Memory:
 
     def _counting(self, hit: H, asker: Scope | None, times: int) -> H:
         """The hit, its facts with the retrievals before this one that are not written yet; this one is counted then."""
-        if isinstance(hit, Answer):
+        if isinstance(hit, Answer | Companion):
             return replace(hit, facts=tuple(self._retrieved(fact, asker, times) for fact in hit.facts))
         fact = self._retrieved(hit.fact, asker, times)
         return hit if fact is hit.fact else replace(hit, fact=fact)
