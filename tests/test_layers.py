@@ -19,6 +19,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
     {"semantics", "ingest", "naming", "search", "structure", "roles", "contradictions", "portable", "upkeep"},
     {"memory"},
     {"demo", "tools"},
+    {"hermes", "mcp"},
     {"cli", "__main__", "__init__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
