@@ -20,11 +20,16 @@ from mcp.types import ToolAnnotations
 from typing_extensions import TypedDict  # the SDK reads the one of `typing` on Python 3.12 and newer only
 
 from holomem import __version__, tools
+from holomem.errors import HolomemError
 from holomem.memory import Memory
 
 __all__ = ["build", "serve"]
 
 logger = logging.getLogger(__name__)
+
+NEWER: Final = find_spec("mcp.server.mcpserver") is not None  # the SDK's second major version
+SDK: Final = import_module("mcp.server.mcpserver" if NEWER else "mcp.server.fastmcp")
+ERRORS: Final = import_module(f"{SDK.__name__}.exceptions")  # of other exceptions the client is not told the text
 
 HOST: Final = "127.0.0.1"  # there is no password: nobody else's machine
 INSTRUCTIONS: Final = (
@@ -48,7 +53,7 @@ def serve(path: str, *, model: bool = True, port: int | None = None, read_only: 
         server = build(memory, port=port or 0, read_only=read_only)
         if port is None:
             server.run("stdio")
-        elif _is_newer(server):
+        elif NEWER:
             server.run("streamable-http", host=HOST, port=port)
         else:
             server.run("streamable-http")
@@ -80,15 +85,9 @@ def build(memory: Memory, *, port: int = 0, read_only: bool = False) -> Any:
 
 
 def _server(port: int) -> Any:
-    if find_spec("mcp.server.mcpserver") is not None:
-        made = import_module("mcp.server.mcpserver").MCPServer
-        return made("holomem", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    made = import_module("mcp.server.fastmcp").FastMCP  # the first major version
-    return made("holomem", instructions=INSTRUCTIONS, host=HOST, port=port, log_level="WARNING")
-
-
-def _is_newer(server: Any) -> bool:
-    return type(server).__name__ == "MCPServer"
+    if NEWER:
+        return SDK.MCPServer("holomem", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+    return SDK.FastMCP("holomem", instructions=INSTRUCTIONS, host=HOST, port=port, log_level="WARNING")
 
 
 class _ProtocolOnly(io.TextIOBase):
@@ -322,7 +321,9 @@ class _Tools:
         """The result of a tool. What is wrong with the call is raised: the SDK makes it an error result of that text."""
         result = tools.call(self._memory, name, {"action": action, **arguments})
         if "error" in result:
-            raise ValueError(result["error"])
+            raise ERRORS.ToolError(result["error"])
+        for row in result.get("results", ()):
+            row.pop("fts_rank", None)  # of search only, and `why` tells more
         return result
 
     def search(self, query: str, limit: int = 10, category: str | None = None, min_trust: float | None = None) -> Found:
@@ -331,7 +332,10 @@ class _Tools:
 
     def fetch(self, fact_id: int) -> FullFact:
         """One fact, with the entities and roles in it."""
-        fact = self._memory.get(fact_id)
+        try:
+            fact = self._memory.get(fact_id)
+        except (HolomemError, OverflowError) as error:
+            raise ERRORS.ToolError(str(error)) from error
         return {**tools.fact_row(fact), "entities": list(fact.entities), "roles": fact.roles}  # type: ignore[typeddict-item]
 
     def probe(self, entity: str, limit: int = 10, category: str | None = None) -> Found:
@@ -416,6 +420,7 @@ class _Tools:
 
     def fact_text(self, fact_id: str) -> str:
         """A fact with its entities and roles."""
-        if not fact_id.isdecimal():
-            raise ValueError(f"{fact_id!r} is no number of a fact")
-        return json.dumps(self.fetch(int(fact_id)), ensure_ascii=False, indent=1)
+        try:
+            return json.dumps(self.fetch(int(fact_id)), ensure_ascii=False, indent=1)
+        except (ValueError, ERRORS.ToolError) as error:
+            raise ERRORS.ResourceError(f"no fact {fact_id[:40]!r}: {error}") from error
