@@ -57,7 +57,7 @@ def test_sql_stands_in_schema_database_and_store_only(path):
 def test_importing_holomem_loads_no_heavy_library():
     code = "import sys, holomem; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click"} & set(loaded)
+    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "mcp", "asyncio"} & set(loaded)
 
 
 def test_the_public_names_are_these():
