@@ -46,7 +46,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
     },
     {"memory"},
     {"demo", "tools", "aio", "compat"},
-    {"web"},
+    {"hermes", "mcp", "web"},
     {"cli", "__main__", "__init__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -84,7 +84,7 @@ def test_sql_stands_in_five_modules_only(path):
 def test_importing_holomem_loads_no_heavy_library():
     code = "import sys, holomem; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "asyncio"} & set(loaded)
+    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "mcp", "asyncio"} & set(loaded)
 
 
 def test_the_public_names_are_these():

@@ -149,6 +149,12 @@ class Memory:
         """Where the untouched copy lies, when opening turned a file of another program into ours."""
         return self._database.adopted_copy
 
+    @property
+    def filled_with(self) -> ModelId | None:
+        """The model whose vectors the file holds; None when it holds none."""
+        with self._lock:
+            return self._store.kept_model()
+
     # ---- facts ------------------------------------------------------------------------------------------------
 
     def add(
