@@ -123,3 +123,14 @@ def test_another_value_in_the_same_slot_contradicts_in_any_language(memory, firs
 def test_a_bad_name_is_refused(memory, name):
     with pytest.raises(ValueError, match="entity"):
         memory.probe(name)
+
+
+def test_a_fact_of_two_entities_of_one_name_is_returned_once(memory, path):
+    """Two programs made an entity of the same name."""
+    fact_id = memory.add("Ann Lee owns the billing service", entities=["Ann Lee"])
+    raw = sqlite3.connect(path)
+    raw.execute("INSERT INTO entities (name) VALUES ('ann lee')")
+    raw.execute("INSERT INTO fact_entities SELECT ?, max(entity_id) FROM entities", (fact_id,))
+    raw.commit()
+    raw.close()
+    assert [hit.fact.fact_id for hit in memory.probe("Ann Lee")] == [fact_id]

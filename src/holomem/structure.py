@@ -13,6 +13,7 @@ members, so a trusted stranger never passes a member.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -87,7 +88,9 @@ def held(
     rows = np.flatnonzero(allowed & unlinked)
     bar = threshold(len(rows), index)
     found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
-    near = np.concatenate([found, *links, *(texts.candidates if texts is not None else ())])
+    # Without the texts, a fact that has links is in by all parts or out: no algebra over those that have some.
+    linked_rows = [reduce(np.intersect1d, links)] if texts is None else [*links, *texts.candidates]
+    near = np.concatenate([found, *linked_rows])
     near = np.unique(near[allowed[near]])
     told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
     strength = np.stack([_strength(part, near, index) for part in parts])
