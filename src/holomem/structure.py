@@ -56,7 +56,7 @@ def reason(
     allowed = index.allowed(chosen)
     asked = parse(entities, names, index)
     links = [_linked(each.entity_ids, index, store) for each in asked]
-    texts = Texts(asked, index, names, store, allowed)
+    texts = Texts(asked, links, index, names, store, allowed)
     parts = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
     found = held(parts, links, allowed, _unlinked(index), index, texts)
     return _hits(found, index, store, limit, half_life_days)
@@ -120,7 +120,9 @@ def related(
     asked = parse([entity], names, index)
     entity_keys = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
     links = [_linked(each.entity_ids, index, store) for each in asked]
-    own = held(entity_keys, links, allowed, _unlinked(index), index, Texts(asked, index, names, store, allowed)).rows
+    own = held(
+        entity_keys, links, allowed, _unlinked(index), index, Texts(asked, links, index, names, store, allowed)
+    ).rows
     companions = _companions([i for each in asked for i in each.entity_ids], own, index, names, store)
     allowed[own] = False
     others = np.flatnonzero(allowed)
