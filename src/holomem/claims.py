@@ -53,6 +53,7 @@ class Claim:
     scope: frozenset[int]  # places of the content words in the clauses that hold a negation; empty: nothing is denied
     focus: frozenset[int]  # places of the words right under a negation
     lower: frozenset[str]  # folded words that are written in lower case
+    opposed: frozenset[str]  # folded words that say the opposite of one of these
     unspaced: str  # the characters that are words, in one run
     speaker: str  # the name before a colon that opens the text: "Ann: I like it"
     alone: bool  # is all that the text says
@@ -109,8 +110,11 @@ def _claim(sentence: str, speaker: str, alone: bool) -> Claim:
             places[key] = (*places.get(key, ()), i)
     scope, focus = _denied(sentence, words, kinds, folded)
     lower = frozenset(f for (w, _), f in zip(words, folded, strict=True) if w.islower())
+    opposed = frozenset().union(*map(_opposites_of, folded))
+    if unspaced:
+        opposed |= frozenset(c for pair in known.UNSPACED_OPPOSITES for word in pair if word in unspaced for c in "".join(pair))
     ended = not known.ENDED.isdisjoint(folded)
-    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, unspaced, speaker, alone, ended, places)
+    return Claim(tuple(w for w, _ in words), folded, keys, tuple(kinds), scope, focus, lower, opposed, unspaced, speaker, alone, ended, places)
 
 
 def _denied(
@@ -208,9 +212,10 @@ class _Pair:
             matched_b += others[:count]
         alone_a = sorted({i for places in a.values() for i in places}.difference(matched_a))
         alone_b = sorted({i for places in b.values() for i in places}.difference(matched_b))
-        for i in list(alone_a):
+        heads = {second.keys[j][:4] for j in alone_b}
+        for i in [i for i in alone_a if first.keys[i][:4] in heads and first.kinds[i] != NUMBER]:
             for j in alone_b:
-                if first.kinds[i] != NUMBER and _same_word(first.keys[i], second.keys[j]):
+                if _same_word(first.keys[i], second.keys[j]):
                     matched_a.append(i)
                     matched_b.append(j)
                     alone_a.remove(i)
@@ -280,25 +285,27 @@ def _opposites(pair: _Pair, near: float) -> Judgement:
 
 
 def _opposite_words(first: Claim, second: Claim) -> tuple[str, str] | None:
-    a, b = set(first.folded), set(second.folded)
-    only_a, only_b = a - b, b - a
-    for word in only_a:
-        for other in known.OPPOSITES.get(word, ()):
-            if other in only_b:
-                return word, other
-    for one, two in ((only_a, only_b), (only_b, only_a)):
-        for word in one:
-            for prefix in known.NEGATING_PREFIXES:
-                bare = word[len(prefix) :]
-                if len(bare) >= 5 and bare in two and word.startswith(prefix):
-                    return (word, bare) if one is only_a else (bare, word)
-    if not (first.unspaced and second.unspaced):
+    if first.opposed.isdisjoint(second.folded) and second.opposed.isdisjoint(first.folded):
         return None
+    for word in first.folded:
+        for other in second.folded:
+            if (other in _opposites_of(word) or word in _opposites_of(other)) and not (
+                word in second.folded or other in first.folded
+            ):
+                return word, other
+    joined = first.unspaced, second.unspaced
     for pair in known.UNSPACED_OPPOSITES:
         for x, y in (pair, pair[::-1]):
-            if x in first.unspaced and y in second.unspaced and not (y in first.unspaced or x in second.unspaced):
+            if x in joined[0] and y in joined[1] and not (y in joined[0] or x in joined[1]):
                 return x, y
     return None
+
+
+@lru_cache(maxsize=65536)
+def _opposites_of(word: str) -> frozenset[str]:
+    """The opposites of a folded word, and what it denies by a prefix: unlocked -> locked."""
+    bare = (word[len(p) :] for p in known.NEGATING_PREFIXES if word.startswith(p) and len(word) - len(p) >= 5)
+    return frozenset(bare).union(known.OPPOSITES.get(word, ()))
 
 
 def _value(pair: _Pair, near: float, among: bool) -> Judgement:
@@ -493,9 +500,9 @@ def _same_statement(near: float) -> float:
 
 def _same_word(one: str, two: str) -> bool:
     """Whether two stems are forms of one word: they share a beginning of 5 letters that is most of both."""
-    short, long = sorted((len(one), len(two)))
-    if short < 4 or not one.isalpha() or not two.isalpha():
+    if one[:4] != two[:4] or not one.isalpha() or not two.isalpha():
         return False
+    short, long = sorted((len(one), len(two)))
     common = 0
     while common < short and one[common] == two[common]:
         common += 1

@@ -31,6 +31,7 @@ NEIGHBOURS: Final = 8  # of a fact by terms, and by meaning
 PARTNERS: Final = 6  # of a fact that are judged
 MEANT: Final = 30_000
 NEAR: Final = 0.45  # calibrated cosine below which two statements are about different things
+TOUCHING: Final = 0.1  # the same with a model: two statements without a word in common cannot be compared
 ALIKE: Final = 0.2  # share of terms, by weight, below which they are, without a model
 SHARED: Final = 0.15  # what a shared entity adds to the likeness
 _BLOCK: Final = 512
@@ -122,7 +123,7 @@ def _pairs(
     a, b = unique // count, unique % count
     likeness = alike.likeness(a, b)
     near = np.full(len(a), np.nan, np.float32) if units is None else _cosines(units, a, b)
-    worth = np.where(np.isnan(near), likeness >= ALIKE, near >= NEAR)
+    worth = np.where(np.isnan(near), likeness >= ALIKE, (near >= NEAR) & (likeness >= TOUCHING))
     rank = np.where(np.isnan(near), likeness, near) + SHARED * np.isin(unique, entity_keys)
     kept = _likest(a, b, np.where(worth, rank, -1.0), PARTNERS)
     for i in np.flatnonzero(kept & worth):
