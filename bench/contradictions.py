@@ -36,7 +36,9 @@ ADDED = 500  # facts in one call
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--eval", type=Path, required=True, help="folder with contradictions/dev/pairs.jsonl and score.py")
+    parser.add_argument(
+        "--eval", type=Path, required=True, help="folder with contradictions/dev/pairs.jsonl and score.py"
+    )
     parser.add_argument("--model", type=Path, default=os.environ.get("HOLOMEM_MODEL_DIR"), help="folder of the model")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for vectors of texts")
     parser.add_argument("--facts", type=int, default=10_000, help="facts in the store whose time is taken")
@@ -121,7 +123,10 @@ def take_time(evaluation: Path, embedder: CachedEmbedder, count: int) -> None:
     stored = list(texts)[:count]
     print(f"\n{'':24}{'facts':>8}{'first':>10}{'again':>10}{'cpu':>10}{'pairs':>8}{'one new fact':>16}")
     for name, used in (("with the model", embedder), ("without a model", None)):
-        with tempfile.TemporaryDirectory(prefix="holomem-bench-") as folder, store(Path(folder), stored, used) as memory:
+        with (
+            tempfile.TemporaryDirectory(prefix="holomem-bench-") as folder,
+            store(Path(folder), stored, used) as memory,
+        ):
             walls = []
             for _ in range(2):
                 wall, cpu = time.perf_counter(), time.process_time()
@@ -163,7 +168,8 @@ def lines(path: Path) -> list[Json]:
 def scorer(evaluation: Path) -> ModuleType:
     """The script that scores, which comes with the data."""
     spec = importlib.util.spec_from_file_location("score", evaluation / "score.py")
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"no score.py in {evaluation}; name the folder by --eval")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -13,7 +13,8 @@ import holomem
 PACKAGE = Path(holomem.__file__).parent
 LAYERS = [  # lowest first; see docs/architecture.md
     {"errors", "types"},
-    {"_stopwords", "_commonwords", "_namekeys", "_extraction", "text", "entities", "_reference", "_kernels", "kernels"},
+    {"_stopwords", "_commonwords", "_namekeys", "_extraction", "text", "entities", "_reference", "_kernels", "kernels",
+     "_claimwords", "_sentences", "claims"},
     {"hrr", "fusion", "embedding"},
     {"schema", "database", "store", "lexicon", "vectors", "index"},
     {"semantics", "ingest", "naming", "search", "structure", "roles", "contradictions", "portable", "upkeep"},
