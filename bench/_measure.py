@@ -106,6 +106,7 @@ def structure(system: str, cache: Path, size: int, folder: Path) -> dict[str, ob
     result["related"] = timed([lambda n=n: memory.related(n) for n in names])
     result["contradictions"] = timed([memory.contradictions])
     if system == "holomem":
+        result |= without_links(cache, folder, questions, names)
         from holomem import hrr
 
         known = [fact.split()[:12] for fact in questions.added]
@@ -115,6 +116,28 @@ def structure(system: str, cache: Path, size: int, folder: Path) -> dict[str, ob
         result["encode 12 words"] = timed([lambda w=w: hrr.encode_fact(w, w[:2]) for w in known[-100:]])
         result["encode 12 new words"] = timed([lambda w=w: hrr.encode_fact(w, w[:2]) for w in new])
     return result
+
+
+def without_links(cache: Path, folder: Path, questions: _facts.Questions, names: list[str]) -> dict[str, object]:
+    """The same by the algebra alone: on a copy of holomem's store whose links are taken away."""
+    import shutil
+    import sqlite3
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=cache, prefix="copy-") as copy:
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        file = sqlite3.connect(Path(copy) / "memory.db")
+        file.execute("DELETE FROM fact_entities")
+        file.commit()
+        file.close()
+        memory = SYSTEMS["holomem"](Path(copy))
+        memory.open(questions)
+        memory.probe(names[-1])
+        groups = [names[start : start + 3] for start in range(len(names) - 3)]
+        result: dict[str, object] = {"probe, no links": timed([lambda n=n: memory.probe(n) for n in names])}
+        result["reason of 3, no links"] = timed([lambda g=g: memory.reason(g) for g in groups])
+        memory.close()
+        return result
 
 
 def cold(system: str, cache: Path, size: int, folder: Path) -> dict[str, float | None]:

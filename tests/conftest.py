@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import re
+import sqlite3
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holomem import Memory, ModelId, text
+from holomem import Memory, ModelId, schema, text
 from holomem.embedding import weights_e5
 
 SHARED = Path(os.environ.get("HOLOMEM_SHARED", Path(__file__).parents[2] / "shared"))
@@ -78,6 +80,17 @@ def embedder():
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "memory.db"
+
+
+def make_first_version(path):
+    """Turn a file into what the first version wrote: without all that later formats added."""
+    connection = sqlite3.connect(path)
+    made = re.findall(r"CREATE (TABLE|TRIGGER) (\w+)", "".join(schema._STEPS))
+    for kind, name in sorted(made, reverse=True):  # triggers first
+        connection.execute(f"DROP {kind} {name}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    connection.close()
 
 
 @pytest.fixture

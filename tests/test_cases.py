@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import HashEmbedder
 
-from holomem import Memory, NewFact, StoreError
+from holomem import Memory, NewFact, StoreError, hrr, text
 
 
 def filled(path, *contents, **options):
@@ -368,3 +368,61 @@ def test_imp_03_a_backup_is_one_complete_private_file(source, tmp_path):
     alone = tmp_path / "alone.db"
     alone.write_bytes((tmp_path / "source.db").read_bytes())  # closing has checkpointed
     assert raw(alone, "SELECT count(*) FROM facts") == [(20,)]
+
+
+# ---- structure ---------------------------------------------------------------------------------------------------
+
+
+def test_hrr_01_who_is_present_stands_out_and_a_stranger_is_answered_with_nothing(path):
+    with filled(path) as memory:
+        memory.add("ann lee owns the billing service", entities=["ann lee", "billing"])
+        memory.add("the office is in paris", entities=["paris"])
+        for name, fact_id in [("ann lee", 1), ("billing", 1), ("paris", 2)]:
+            (hit,) = memory.probe(name)
+            assert hit.fact.fact_id == fact_id
+            assert hit.similarity > 0.2
+            assert hit.presence > 0.8
+        assert memory.probe("a stranger") == []
+        assert memory.reason(["ann lee", "paris"]) == []
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4, 8, 16, 32, 64])
+def test_hrr_02_a_fact_of_many_entities_is_found_by_each_and_a_trusted_stranger_never_passes_it(path, parts):
+    names = [f"host-{i:02}" for i in range(parts)]
+    with filled(path) as memory:
+        memory.add("the whole cluster", entities=names, trust_score=0.3)
+        memory.add_many([NewFact(f"spare {i}", entities=[f"spare-{i}"], trust_score=1.0) for i in range(200)])
+        assert all([hit.fact.fact_id for hit in memory.probe(name)] == [1] for name in names)
+        assert [hit.fact.fact_id for hit in memory.reason(names[:3])] == [1]
+        assert not any(memory.probe(f"stranger-{i}") for i in range(20))
+
+
+def test_hrr_04_the_channel_of_search_tells_a_paraphrase_from_an_unrelated_fact(path):
+    contents = ["ann lee owns the billing service", "the kitchen was painted green in may"]
+    with Memory(path, embedder=HashEmbedder()) as memory:
+        memory.add_many([NewFact(content, entities=[]) for content in contents])
+        shares = {hit.fact.content: hit.channels.hrr for hit in memory.search("billing service owner")}
+        assert shares[contents[0]] > 0.1
+        assert shares.get(contents[1], 0) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("one", "near", "other"),
+    [("供应商账期为月结", "供应商账期为季结", "明天下午在会议室开会"), ("It is state-of-the-art!", "it is state of the art", "bread"),
+     ("сервера в Хельсинки", "Сервер в Хельсинки.", "кошка спит дома")],
+)  # fmt: skip
+def test_hrr_05_a_near_sentence_is_near_in_every_script(one, near, other):
+    first, second, third = (hrr.encode_fact(text.analyze(content), []) for content in (one, near, other))
+    assert hrr.similarity(first, second) > 0.4
+    assert abs(hrr.similarity(first, third)) < 5 * hrr.noise()
+
+
+def test_hrr_06_old_facts_that_cannot_both_hold_are_found_below_six_hundred_newer_ones(path):
+    texts = ["Ann lives in Oslo", "Ann plays the cello", "Ann lives in Rome", "Ann no longer lives in Oslo",
+             "Door sensor flapped, no action", "Door sensor opened at noon"]  # fmt: skip
+    with filled(path, *texts) as memory:
+        memory.add_many([NewFact(f"Shelf {i} holds box {i + 1000}") for i in range(600)])
+        found = {(c.first.content, c.second.content): c.reason for c in memory.contradictions(limit=1000)}
+        assert {(texts[0], texts[2]), (texts[0], texts[3])} <= found.keys()
+        assert all(found.values())
+        assert not any(texts[1] in pair or texts[4] in pair for pair in found)

@@ -678,12 +678,52 @@ def test_the_command_line_is_light():
 
 
 def test_the_command_line_knows_only_memory_model_sources_types_and_errors():
-    allowed = {"holomem", "holomem.memory", "holomem.types", "holomem.errors", "holomem.demo"}
+    allowed = {"holomem", "holomem.memory", "holomem.types", "holomem.errors", "holomem.demo", "holomem.paths"}
     allowed.add("holomem.embedding.sources")  # `holomem model` needs no memory
     for file in Path(holomem.cli.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("holomem"):
                 assert node.module in allowed or node.module.startswith("holomem.cli"), (file.name, node.module)
+
+
+# ---- whose, from where, until when; and back -------------------------------------------------------------------------
+
+
+def test_source_end_successor_and_scope_go_in_and_come_out(run):
+    run("add", "Ann Lee lives in Oslo", "--source", "chat 7", "--expires", "30d", "--scope", "user=ann")
+    run("add", "Ann Lee lives in Rome", "--supersedes", "1", "--scope", "user=ann", "--scope", "run=7")
+    shown = run("show", "1").stdout
+    for part in ("chat 7", "user ann", "by fact 2", "expires"):
+        assert part in shown
+    assert [h["fact"]["fact_id"] for h in from_json(run("search", "Ann Lee", "--scope", "user=ann", "--json"))] == [2]
+    assert from_json(run("probe", "Ann Lee", "--scope", "user=bob", "--json")) == []
+    assert [f["fact_id"] for f in from_json(run("list", "--current", "--json"))] == [2]
+    assert "source" not in run("show", "2").stdout
+    run("edit", "1", "--expires", "2020-01-01")
+    assert "`holomem purge`" in run("status").stdout
+    assert from_json(run("purge", "--json")) == {"removed": 1}
+
+
+def test_the_history_is_listed_and_a_change_undone(run):
+    run("add", "Ann Lee lives in Oslo")
+    run("edit", "1", "--tag", "home")
+    run("remove", "1")
+    lines = run("history").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["3", "2", "1"]
+    assert "-> home" in lines[2]
+    run("undo", "3")
+    assert "home" in run("show", "1").stdout
+    assert from_json(run("history", "1", "--json"))[0]["action"] == "undo"
+    assert "no change 99" in run("undo", "99", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--scope", "ann"), ("--scope", "user=a", "--scope", "user=b"), ("--expires", "soon"), ("--supersedes", "0")],
+)
+def test_a_bad_scope_or_end_is_a_usage_error(run, path, arguments):
+    run("add", "one two", *arguments, code=2)
+    assert not path.exists()
 
 
 def test_names_are_mended_and_each_change_is_undone(filled):

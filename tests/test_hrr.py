@@ -1,6 +1,7 @@
 """The algebra: its laws, its measured limits, and the bytes it writes."""
 
 import hashlib
+import sqlite3
 
 import numpy as np
 import pytest
@@ -33,6 +34,42 @@ def test_unbind_inverts_bind(a, b):
 @given(token)
 def test_similarity_with_itself_is_one(a):
     assert hrr.similarity(hrr.atom(a), hrr.atom(a)) == pytest.approx(1)
+
+
+@given(st.lists(token, min_size=1, max_size=8), st.lists(token, min_size=1, max_size=8))
+def test_similarity_is_symmetric_and_bounded(first, second):
+    a, b = (hrr.bundle([hrr.atom(t) for t in tokens]) for tokens in (first, second))
+    assert hrr.similarity(a, b) == hrr.similarity(b, a)
+    assert -1 - 1e-12 <= hrr.similarity(a, b) <= 1 + 1e-12
+
+
+@given(st.lists(token, min_size=1, max_size=8, unique=True), st.randoms(use_true_random=False))
+def test_a_bundle_does_not_depend_on_the_order_of_its_parts(tokens, random):
+    shuffled = random.sample(tokens, len(tokens))
+    a, b = (hrr.bundle([hrr.atom(t) for t in order]) for order in (tokens, shuffled))
+    assert hrr.similarity(a, b) == pytest.approx(1, abs=1e-9)
+
+
+@given(token, token, token)
+def test_bind_commutes_and_keeps_similarities(a, b, role):
+    x, y, r = hrr.atom(a), hrr.atom(b), hrr.atom(role)
+    assert hrr.similarity(hrr.bind(x, r), hrr.bind(r, x)) == pytest.approx(1, abs=1e-9)
+    assert hrr.similarity(hrr.bind(x, r), hrr.bind(y, r)) == pytest.approx(hrr.similarity(x, y), abs=1e-9)
+
+
+@pytest.mark.parametrize("fixture", ["hermes_memory_store", "hermes_memory_store_hrr1"])
+def test_every_vector_that_the_hermes_plugin_wrote_is_the_bundle_of_our_atoms(shared, fixture):
+    file = sqlite3.connect(f"file:{shared / 'compat' / fixture}.db?mode=ro&immutable=1", uri=True)
+    facts = file.execute("SELECT fact_id, content, hrr_vector FROM facts").fetchall()
+    links = file.execute("SELECT fact_id, name FROM fact_entities JOIN entities USING (entity_id)").fetchall()
+    file.close()
+    content, entity = hrr.atom(hrr.CONTENT), hrr.atom(hrr.ENTITY)
+    assert len(facts) == 33
+    for fact_id, text, blob in facts:
+        tokens = [word.strip(".,!?;:\"'()[]{}") for word in text.lower().split()]
+        parts = [hrr.bind(hrr.bundle([hrr.atom(t) for t in tokens if t] or [hrr.atom("__hrr_empty__")]), content)]
+        parts += [hrr.bind(hrr.atom(name.lower()), entity) for other, name in links if other == fact_id]
+        assert hrr.similarity(hrr.bundle(parts), hrr.decode(blob)) == pytest.approx(1, abs=1e-6), text
 
 
 def test_strangers_are_similar_by_the_known_noise_only():

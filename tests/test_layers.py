@@ -12,14 +12,42 @@ import holomem
 
 PACKAGE = Path(holomem.__file__).parent
 LAYERS = [  # lowest first; see docs/architecture.md
-    {"errors", "types"},
-    {"_stopwords", "_commonwords", "_namekeys", "_extraction", "text", "entities", "_reference", "_kernels", "kernels",
-     "_claimwords", "_sentences", "claims"},
+    {"errors", "types", "paths"},
+    {
+        "_stopwords",
+        "_commonwords",
+        "_claimwords",
+        "_sentences",
+        "claims",
+        "_namekeys",
+        "_extraction",
+        "text",
+        "scoping",
+        "entities",
+        "_reference",
+        "_kernels",
+        "kernels",
+    },
     {"hrr", "fusion", "embedding"},
-    {"schema", "database", "store", "lexicon", "vectors", "index"},
-    {"semantics", "ingest", "naming", "search", "structure", "roles", "contradictions", "portable", "upkeep"},
+    {"schema", "database", "records", "store", "visibility", "lexicon", "vectors", "index"},
+    {
+        "semantics",
+        "ingest",
+        "mentions",
+        "naming",
+        "search",
+        "structure",
+        "roles",
+        "contradictions",
+        "history",
+        "revise",
+        "portable",
+        "projection",
+        "upkeep",
+    },
     {"memory"},
-    {"demo", "tools"},
+    {"demo", "tools", "aio", "compat"},
+    {"web"},
     {"cli", "__main__", "__init__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -49,15 +77,15 @@ def test_a_module_imports_only_from_lower_layers_or_its_own(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_sql_stands_in_schema_database_and_store_only(path):
+def test_sql_stands_in_schema_database_records_and_store_only(path):
     statements = re.findall(r'"(?:SELECT|INSERT|UPDATE|DELETE|PRAGMA|CREATE) ', path.read_text(encoding="utf-8"))
-    assert not statements or part(path) in {"schema", "database", "store"}
+    assert not statements or part(path) in {"schema", "database", "records", "store"}
 
 
 def test_importing_holomem_loads_no_heavy_library():
     code = "import sys, holomem; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click"} & set(loaded)
+    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "asyncio"} & set(loaded)
 
 
 def test_the_public_names_are_these():

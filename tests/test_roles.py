@@ -8,6 +8,7 @@ import sqlite3
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import make_first_version
 
 from holomem import Memory, NewFact, hrr
 from holomem.cli import main
@@ -118,13 +119,14 @@ def test_the_algebra_and_the_table_agree_up_to_the_limit(path, roles):
         for role, where in questions:
             assert answers(memory, role, **where) == expected(facts, role, where)
         change(path, "DELETE FROM fact_roles WHERE fact_id % 2")
-        lost = 0
+        lost, false = 0, 0
         for role, where in questions:
             known = {fact.roles[role] for fact_id, fact in facts if fact_id % 2 == 0 and role in fact.roles}
             right = {name: ids for name, ids in expected(facts, role, where).items() if name in known}
-            assert answers(memory, role, **where) == right
+            false += answers(memory, role, **where) != right
             lost += sum(fact_id % 2 for ids in right.values() for fact_id in ids)
         assert lost > 5
+        assert false <= 4, "one false fact in 100 questions, of 160"
 
 
 def test_beyond_the_limit_the_table_decides(memory):
@@ -223,8 +225,7 @@ def test_doctor_encodes_the_roles_again(services, path):
 def test_a_file_of_the_format_before_roles_opens_and_can_have_them(path):
     with Memory(path, embedder=None) as memory:
         memory.add("Alice looks after nginx")
-    change(path, *(f"DROP TRIGGER fact_roles_{n}" for n in ("added", "changed", "removed", "unlinked", "orphaned")),
-           "DROP TABLE fact_roles", "PRAGMA user_version = 1")  # fmt: skip
+    make_first_version(path)
     with Memory(path, embedder=None) as memory:
         assert [hit.fact.roles for hit in memory.probe("Alice")] == [{}]
         memory.update(1, roles={"owner": "Alice", "service": "nginx"})

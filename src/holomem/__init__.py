@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from holomem.errors import (
+    ChangeNotFound,
     DegradedWarning,
     DuplicateEntity,
     DuplicateFact,
@@ -11,27 +12,35 @@ from holomem.errors import (
     HolomemError,
     ModelError,
     StoreError,
+    UndoConflict,
 )
 from holomem.types import (
     Answer,
+    Change,
     Conflict,
     Contradiction,
     Entity,
     Fact,
     Hit,
     ImportReport,
+    MapPoint,
     ModelId,
     NewFact,
+    Scope,
     Scores,
     Status,
     StructuralHit,
 )
 
 if TYPE_CHECKING:
+    from holomem.aio import AsyncMemory
     from holomem.memory import Memory
 
 __all__ = [
     "Answer",
+    "AsyncMemory",
+    "Change",
+    "ChangeNotFound",
     "Conflict",
     "Contradiction",
     "DegradedWarning",
@@ -44,14 +53,17 @@ __all__ = [
     "Hit",
     "HolomemError",
     "ImportReport",
+    "MapPoint",
     "Memory",
     "ModelError",
     "ModelId",
     "NewFact",
+    "Scope",
     "Scores",
     "Status",
     "StoreError",
     "StructuralHit",
+    "UndoConflict",
     "__version__",
 ]
 
@@ -59,9 +71,16 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Memory`, imported when it is asked for: a process that only runs the model does without."""
+    """`Memory` and `AsyncMemory`, imported when they are asked for.
+
+    A process that only runs the model does without the one, and asyncio takes as long as all the rest.
+    """
     if name == "Memory":
         from holomem.memory import Memory
 
         return Memory
+    if name == "AsyncMemory":
+        from holomem.aio import AsyncMemory
+
+        return AsyncMemory
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

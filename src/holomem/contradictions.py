@@ -75,13 +75,21 @@ def contradictions(
 
 
 def conflicts(
-    index: Index, names: Names, store: Store, content: str, vector: Floats | None, *, limit: int, min_score: float
+    index: Index,
+    names: Names,
+    store: Store,
+    content: str,
+    vector: Floats | None,
+    chosen: Filter,
+    *,
+    limit: int,
+    min_score: float,
 ) -> list[Conflict]:
-    """The facts that a statement contradicts, surest first.
+    """The chosen facts that a statement contradicts, surest first.
 
     `vector` (dim,) is its embedding, None without a model; of a statement that is stored already, the stored one serves.
     """
-    rows = np.flatnonzero(index.alive.array)
+    rows = np.flatnonzero(index.allowed(chosen))
     if not len(rows):
         return []
     mentioned = sorted({mention.entity_id for mention in names.gazetteer.find(content)})

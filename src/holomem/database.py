@@ -257,6 +257,7 @@ class Database:
                     self.adopted_copy = self._copy_aside()
                     schema.adopt(connection)
                 elif kind == "older":
+                    self.adopted_copy = self._copy_aside()
                     schema.upgrade(connection)
                 connection.execute("COMMIT")
             except BaseException:

@@ -16,11 +16,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holomem._extraction import MAX_NAMES, aliases, extract
-from holomem._namekeys import MAX_NAME_CHARS, Unit, join, key, other_units, units
+from holomem._namekeys import MAX_NAME_CHARS, Unit, is_char, join, key, other_units, units
 from holomem._stopwords import STOPWORDS
 from holomem.text import HANGUL, normalise
 
-__all__ = ["MAX_NAMES", "MAX_NAME_CHARS", "Gazetteer", "Mention", "aliases", "extract", "key"]
+__all__ = [
+    "MAX_NAMES",
+    "MAX_NAME_CHARS",
+    "Gazetteer",
+    "Mention",
+    "aliases",
+    "extract",
+    "is_char",
+    "key",
+    "other_units",
+    "stands_alone",
+    "units",
+]
 
 _KATAKANA = re.compile("[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d]")
 _HANGUL = re.compile(f"[{HANGUL}]")
@@ -102,7 +114,7 @@ class Gazetteer:
                         (other for other in _variants(text, found[at : at + length]) if other in self._ids), ""
                     )
                 end = found[at + length - 1][2]
-                if name_key and _stands_alone(text, start, end) and (length > 1 or _is_name(text, found[at])):
+                if name_key and stands_alone(text, start, end) and (length > 1 or _is_name(text, found[at])):
                     mentions += [Mention(entity_id, name_key, start, end) for entity_id in self._ids[name_key]]
                     step = length
                     break
@@ -140,7 +152,7 @@ def _variants(text: str, found: list[Unit]) -> Iterator[str]:
         yield from (join(list(choice))[0] if len(choice) > 1 else choice[0][0] for choice in others)
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
+def stands_alone(text: str, start: int, end: int) -> bool:
     """Whether text[start:end] is not a piece of a longer katakana or Hangul word. Hangul particles may follow."""
     first, last = text[start], text[end - 1]
     if first < "\u1100" and last < "\u1100":

@@ -4,6 +4,8 @@
      |- FactNotFound     also a LookupError; .fact_id
      |- EntityNotFound   also a LookupError; .name
      |- DuplicateFact    another fact already says it; .fact_id
+     |- ChangeNotFound   also a LookupError; .change_id
+     |- UndoConflict     what a change did was changed again since; .change_id
      |- DuplicateEntity  another entity already has the name; .name, .holder
      |- StoreError       the file: not ours, newer, damaged, locked, read-only
      |- ModelError       the embedding model: missing, wrong, not loadable; the message ends in the remedy
@@ -13,6 +15,7 @@ A bad argument is a plain ValueError (TypeError for a wrong type).
 """
 
 __all__ = [
+    "ChangeNotFound",
     "DegradedWarning",
     "DuplicateEntity",
     "DuplicateFact",
@@ -21,6 +24,7 @@ __all__ = [
     "HolomemError",
     "ModelError",
     "StoreError",
+    "UndoConflict",
 ]
 
 
@@ -50,6 +54,22 @@ class DuplicateFact(HolomemError):
     def __init__(self, fact_id: int) -> None:
         super().__init__(f"fact {fact_id} already says exactly this; remove one of the two instead")
         self.fact_id = fact_id
+
+
+class ChangeNotFound(HolomemError, LookupError):
+    """The history holds no change of this id."""
+
+    def __init__(self, change_id: int) -> None:
+        super().__init__(f"no change {change_id} in the history; only the newest ones are kept")
+        self.change_id = change_id
+
+
+class UndoConflict(HolomemError):
+    """A change cannot be undone, since what it did was changed again; nothing was done."""
+
+    def __init__(self, change_id: int, reason: str) -> None:
+        super().__init__(f"change {change_id} cannot be undone: {reason}")
+        self.change_id = change_id
 
 
 class DuplicateEntity(HolomemError):

@@ -36,10 +36,11 @@ __all__ = [
     "decode_many",
     "encode",
     "encode_fact",
+    "fresh_key",
     "gain",
     "key",
     "noise",
-    "phasors",
+    "role_shift",
     "role_token",
     "significance",
     "similarity",
@@ -136,14 +137,19 @@ def key(token: str, role: str, width: int = WIDTH) -> NDArray[np.float32]:
 
     This is the layout of the keys of `kernels.hrr_similarity`; a weighted sum of keys is a key too.
     """
-    phasors = _phasors(_turns(token, width) + _turns(role, width))
+    phasors = fresh_key(token, role, width)
     phasors.setflags(write=False)
     return phasors
 
 
-def phasors(token: str, width: int = WIDTH) -> NDArray[np.float32]:
-    """The unit phasors (2 width,) of an atom, as those of `key`."""
-    return _phasors(_turns(token, width))
+def fresh_key(token: str, role: str, width: int = WIDTH) -> NDArray[np.float32]:
+    """`key` for a caller that keeps it: neither it nor the atom of the token stays in memory here."""
+    return _phasors(kernels.atom(token, width) + _turns(role, width))
+
+
+def role_shift(role: str, other: str, width: int = WIDTH) -> NDArray[np.float32]:
+    """The unit phasors (2 width,) that a part bound to `role` is to be unbound by, to be one bound to `other`."""
+    return _phasors(_turns(role, width) - _turns(other, width))
 
 
 def _phasors(turns: Turns) -> NDArray[np.float32]:

@@ -20,7 +20,8 @@ from holomem.entities import Gazetteer
 from holomem.lexicon import Growing, Lexicon
 from holomem.store import FactRow, Store
 from holomem.types import Filter
-from holomem.vectors import Atoms, Meanings, Phases
+from holomem.vectors import EntityKeys, Meanings, Phases
+from holomem.visibility import Visibility
 
 __all__ = ["Index", "Names"]
 
@@ -56,9 +57,10 @@ class Index:
         dead = len(self.ids) - len(self.row_of)
         if changes is None or dead > 1000 + len(self.row_of) // 3:
             self._clear()
-            self._append(self._store.rows())
+            self._append(self._store.rows(), every=True)
         else:
-            facts, _ = changes
+            facts, entities = changes
+            self.entity_keys.forget(entities)
             for fact_id in facts:
                 self._drop(fact_id)
             self._append(self._store.rows(facts))
@@ -77,11 +79,27 @@ class Index:
             tagged = np.zeros(len(mask), bool)
             tagged[self.rows(self._store.ids(Filter(tags=chosen.tags, match_tags=chosen.match_tags)))] = True
             mask &= tagged
+        if chosen.among is not None:
+            among = np.zeros(len(mask), bool)
+            among[self.rows(chosen.among)] = True
+            mask &= among
+        self.visibility.narrow(mask, chosen)
         return mask
 
     def rows(self, fact_ids: Iterable[int]) -> Rows:
         """The rows of these facts; those that are not in the file are left out."""
         return np.array([self.row_of[i] for i in fact_ids if i in self.row_of], np.int64)
+
+    def parts(self, rows: Rows) -> Rows:
+        """How many parts the HRR vector of each row bundles: its text, its entities, its roles."""
+        return np.asarray(1 + self.entities.array[rows] + self.roles.array[rows])
+
+    def linked(self, rows: Rows) -> tuple[Rows, Rows]:
+        """The links of these rows: entity ids (l,), and at which place of `rows` (l,)."""
+        counts, last = self.entities.array[rows], self._last_link.array[rows]
+        places = np.repeat(np.arange(len(rows)), counts)
+        from_last = np.repeat(counts.cumsum(), counts) - np.arange(len(places))  # the last link of a row is 1 from it
+        return self._linked.array[np.repeat(last, counts) - from_last], places
 
     def without_vector(self) -> list[int]:
         """Ids of the facts without a usable vector of the model in use; all of them when there is none in use."""
@@ -108,19 +126,25 @@ class Index:
         self.category = Growing(np.int32)
         self.created = Growing(np.float64)
         self.updated = Growing(np.float64)
-        self.bound = Growing(np.int64)  # entities and roles of each fact
+        self.entities = Growing(np.int64)  # how many each fact is linked to
+        self._linked = Growing(np.int64)  # their ids, those of one fact after those of the other
+        self._last_link = Growing(np.int64)  # where those of each fact end
+        self.roles = Growing(np.int64)  # how many each fact has
+        self.given = Growing(np.int8)  # whether the names of each fact were given, so that its text says no others
         self._categories: dict[str, int] = {}
+        self.visibility = Visibility(self._store)
         self.terms = Lexicon(kernels.term_hashes)
         self.trigrams = Lexicon(kernels.trigram_hashes)
         self.phases = Phases(self._store, self._width)
-        self.atoms = Atoms(self._width)
+        self.entity_keys = EntityKeys(self._store, self._width)
         self.meanings = None if self._model is None else Meanings(self._store, *self._model, self._cache_bytes)
 
-    def _append(self, facts: Iterable[FactRow]) -> None:
+    def _append(self, facts: Iterable[FactRow], *, every: bool = False) -> None:
         rows = list(facts)
         if not rows:
             return
-        ids, trust, categories, created, updated, bound, terms = zip(*rows, strict=True)
+        ids, trust, categories, created, updated, linked, roles, terms = zip(*rows, strict=True)
+        self.visibility.extend(ids, len(self.ids), every=every)
         self.row_of.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
         names = (c if c is not None else "general" for c in categories)
         codes = [self._categories.setdefault(name, len(self._categories)) for name in names]
@@ -130,7 +154,14 @@ class Index:
         self.category.extend(np.array(codes, np.int32))
         self.created.extend(np.array(created, np.float64))
         self.updated.extend(np.array(updated, np.float64))
-        self.bound.extend(np.array(bound, np.int64))
+        entities = [[int(i) for i in ids.split(",")] if ids else [] for ids in linked]
+        counts = np.array([len(ids) for ids in entities], np.int64)
+        self.entities.extend(counts)
+        self._last_link.extend(len(self._linked) + counts.cumsum())
+        self._linked.extend(np.array([i for ids in entities for i in ids], np.int64))
+        self.roles.extend(np.array(roles, np.int64))
+        given = self._store.given(ids)
+        self.given.extend(np.array([fact_id in given for fact_id in ids], np.int8))
         texts = [t or "" for t in terms]
         self.terms.extend(texts)
         self.trigrams.extend(texts)

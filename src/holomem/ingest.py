@@ -7,32 +7,41 @@ The same steps mend what another program wrote into the file.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import entities, fusion, hrr, roles, text
+from holomem import entities, fusion, hrr, roles, scoping, text
 from holomem.index import Names
+from holomem.records import PLAIN, Extras, stored_moment
 from holomem.store import Store, split_list
-from holomem.types import NewFact
+from holomem.types import NewFact, Scope
 
 __all__ = [
     "Statement",
+    "describe",
     "encode",
     "insert",
     "mend",
+    "metadata",
+    "moment",
     "reextract",
     "relink",
     "replace",
     "resolve",
+    "source",
     "spell",
     "statement",
     "tag_list",
     "vector_blobs",
 ]
 
+_ANY = ("",)  # in `store.unlinked`: a fact whose names were given is about no others
 _MENDED = 200  # facts in one transaction: others can write in between
 
 
@@ -47,6 +56,9 @@ class Statement:
     terms: tuple[str, ...]
     entities: tuple[str, ...] | None
     roles: dict[str, str] | None
+    extras: Extras = PLAIN
+    supersedes: int | None = None
+    scope: Scope | None = None
 
 
 def statement(new: NewFact) -> Statement:
@@ -64,7 +76,47 @@ def statement(new: NewFact) -> Statement:
         names = tuple(name.strip() for name in (text.check(n, "an entity") for n in new.entities) if entities.key(name))
     terms = tuple(text.analyze(content))
     fillers = None if new.roles is None else roles.checked(new.roles)
-    return Statement(content, category, tag_list(new.tags), float(new.trust_score), terms, names, fillers)
+    extras = PLAIN
+    if (new.source, new.metadata, new.expires_at) != (None, None, None):
+        extras = Extras(source(new.source) or None, metadata(new.metadata) or None, moment(new.expires_at) or None)
+    return Statement(
+        content,
+        category,
+        tag_list(new.tags),
+        float(new.trust_score),
+        terms,
+        names,
+        fillers,
+        extras,
+        new.supersedes,
+        scoping.check(new.scope),
+    )
+
+
+def source(given: str | None) -> str:
+    """Where a fact is from, as it is stored; "" when it is not known. Raises ValueError or TypeError."""
+    return "" if given is None else text.check(given, "source").strip()
+
+
+def metadata(given: Mapping[str, Any] | None) -> str:
+    """The application's own data as JSON; "" for none. Raises TypeError or ValueError where JSON cannot hold it."""
+    if not given:
+        return ""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"metadata is {given!r}; use a mapping")
+    try:
+        return text.check(json.dumps(dict(given), ensure_ascii=False, allow_nan=False), "metadata")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"metadata cannot be kept as JSON: {error}") from error
+
+
+def moment(given: datetime | None) -> str:
+    """A time as it is stored; "" for none. Raises TypeError."""
+    if given is None:
+        return ""
+    if not isinstance(given, datetime):
+        raise TypeError(f"expires_at is {given!r}; use a datetime, of UTC unless it has a zone")
+    return stored_moment(given)
 
 
 def tag_list(tags: str | Sequence[str]) -> str:
@@ -74,8 +126,11 @@ def tag_list(tags: str | Sequence[str]) -> str:
     return ",".join(dict.fromkeys(split))
 
 
-def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
-    """The id of the fact that says this, and whether it is a new one; inside the caller's `database.write()`."""
+def insert(store: Store, names: Names, new: Statement, *, fact_id: int | None = None) -> tuple[int, bool]:
+    """The id of the fact that says this, and whether it is a new one, of `fact_id` if that is given.
+
+    Inside the caller's `database.write()`. Scope and supersession are not looked at.
+    """
     known = store.find(new.content)
     if known is not None:
         return known, False
@@ -89,8 +144,11 @@ def insert(store: Store, names: Names, new: Statement) -> tuple[int, bool]:
         trust_score=new.trust_score,
         terms=" ".join(new.terms),
         hrr_vector=_encoded(store, names, new.terms, linked, fillers),
+        fact_id=fact_id,
     )
     store.link(fact_id, linked)
+    if new.entities is not None:
+        store.set_unlinked([fact_id], _ANY, unlinked=True)
     if fillers:
         store.set_roles(fact_id, fillers)
     return fact_id, True
@@ -102,6 +160,7 @@ def replace(store: Store, names: Names, fact_id: int, new: Statement) -> None:
     Raises DuplicateFact.
     """
     store.set_content(fact_id, new.content, " ".join(new.terms))
+    store.set_unlinked([fact_id], _ANY, unlinked=new.entities is not None)
     _relate(store, names, fact_id, new.content, new.terms, new.entities, roles=new.roles)
 
 
@@ -111,6 +170,8 @@ def relink(
     """Give a fact other entities, other roles or both; None keeps what it has, and a filler stays an entity."""
     content = store.get(fact_id).content
     keep = store.linked_entities(fact_id) if given is None else ()
+    if given is not None:
+        store.set_unlinked([fact_id], _ANY, unlinked=True)
     _relate(store, names, fact_id, content, text.analyze(content), given or (), keep=keep, roles=roles)
 
 
@@ -122,6 +183,7 @@ def reextract(store: Store, names: Names, fact_ids: Sequence[int], *, replace: b
     changed = 0
     for fact_id, content in store.contents(fact_ids):
         before = store.linked_entities(fact_id)
+        store.set_unlinked([fact_id], _ANY, unlinked=False)
         _relate(store, names, fact_id, content, text.analyze(text.clean(content)), None, keep=() if replace else before)
         changed += store.linked_entities(fact_id) != before
     return changed
@@ -147,7 +209,8 @@ def mend(store: Store, names: Names) -> int:
             for fact_id, content in batch:
                 terms = text.analyze(text.clean(content))
                 store.set_terms(fact_id, " ".join(terms))
-                _relate(store, names, fact_id, content, terms, None, keep=store.linked_entities(fact_id))
+                given = () if "" in store.unlinked(fact_id) else None
+                _relate(store, names, fact_id, content, terms, given, keep=store.linked_entities(fact_id))
             mended += len(batch)
     return mended
 

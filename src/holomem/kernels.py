@@ -238,8 +238,8 @@ def rounded(keys: ArrayLike) -> Rounded:
     keys = _array("keys", keys, np.float32, 2)
     largest = np.abs(keys).max(axis=1, initial=0).astype(np.float64)
     sound = np.isfinite(largest)
-    steps = 32767 / np.where(sound & (largest > 0), largest, np.inf)
-    values = np.rint(np.where(sound[:, None], keys, 0) * steps[:, None]).astype(np.int16)
+    steps = (32767 / np.where(sound & (largest > 1e-30), largest, np.inf)).astype(np.float32)
+    values = np.rint((keys if sound.all() else np.where(sound[:, None], keys, 0)) * steps[:, None]).astype(np.int16)
     scales = np.where(sound, largest, np.nan) / (32767 * 127 * max(keys.shape[1] // 2, 1))
     return Rounded(values, scales.astype(np.float32))
 

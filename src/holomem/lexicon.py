@@ -121,8 +121,8 @@ class Lexicon:
             self._norms = (K1 * (1 - B + B * self._lengths.array / mean)).astype(np.float32)
         return kernels.overlap(hashes, weights, *self._csr(), self._norms, rows)
 
-    def shared(self, hashes: Hashes, weights: Weights, rows: Rows) -> Weights:
-        """The weight (r,) of the terms that each row shares with the query."""
+    def shared(self, hashes: Hashes, weights: Weights, rows: Rows | None) -> Weights:
+        """The weight (r,) of the terms that each row, or each of `rows`, shares with the query."""
         return kernels.overlap(hashes, weights, *self._csr(), np.zeros(len(self._lengths), np.float32), rows)
 
     def mass(self, rows: Rows) -> Weights:

@@ -6,17 +6,17 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar, get_args
 
 from holomem import contradictions as conflicts
-from holomem import fusion, ingest, naming, portable, structure, text, upkeep
+from holomem import fusion, history, ingest, naming, portable, revise, scoping, structure, text, upkeep
 from holomem import roles as parts
 from holomem import search as recall
 from holomem.database import Database
@@ -24,10 +24,12 @@ from holomem.embedding import Embedder
 from holomem.embedding.sources import default_embedder, fetch_if_missing
 from holomem.errors import DegradedWarning, HolomemError, ModelError, StoreError
 from holomem.index import Index, Names
+from holomem.projection import project
 from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
+    Change,
     Conflict,
     Contradiction,
     Entity,
@@ -35,8 +37,11 @@ from holomem.types import (
     Filter,
     Hit,
     ImportReport,
+    MapPoint,
     ModelId,
     NewFact,
+    Order,
+    Scope,
     Status,
     StructuralHit,
 )
@@ -73,6 +78,7 @@ class Memory:
         compact: bool = False,
         read_only: bool = False,
         fetch: bool = False,
+        scope: Scope | None = None,
     ) -> None:
         """Open or make the file at `path`; ":memory:" stays in memory. A file of the Hermes plugin is adopted.
 
@@ -81,7 +87,8 @@ class Memory:
         network is used otherwise, and never later. `candidates`
         "cascade" is the reference behaviour of the specification. `half_life_days` 0 means no decay. `cache_mb` bounds
         the semantic vectors kept in memory. `compact` makes a *new* file store HRR vectors in a quarter of the space,
-        which the Hermes plugin cannot read.
+        which the Hermes plugin cannot read. `scope` is who asks here: what is stored belongs to it, what belongs to others
+        is not seen; each call may narrow it. Only `status`, `doctor` and `backup` are about the whole file.
 
         Raises StoreError when the file cannot be used, ValueError for a bad argument.
         """
@@ -89,6 +96,7 @@ class Memory:
             raise ValueError(f"candidates is {candidates!r}; use 'union' or 'cascade'")
         if not half_life_days >= 0:
             raise ValueError(f"half_life_days is {half_life_days!r}; use 0 (no decay) or a positive number of days")
+        self._scope = scoping.check(scope)
         self._candidates = candidates
         self._half_life_days = half_life_days
         self._lock = threading.RLock()
@@ -128,7 +136,7 @@ class Memory:
 
     def __len__(self) -> int:
         with self._lock:
-            return self._store.count()
+            return self._store.count() if self._scope is None else len(self._store.ids(Filter(scope=self._scope)))
 
     @property
     def path(self) -> str:
@@ -151,32 +159,41 @@ class Memory:
         entities: Sequence[str] | None = None,
         trust_score: float = fusion.TRUST,
         roles: Mapping[str, str] | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | None = None,
+        supersedes: int | None = None,
+        scope: Scope | None = None,
     ) -> int:
         """Store a fact and return its id; a content that is there already gives the existing id, unchanged.
 
         `entities` None extracts them from the content; a sequence is taken as given. `roles`, such as
-        {"owner": "Alice", "service": "nginx"}, says who has which part in it, for `ask`. When this returns, the fact
-        survives a crash and a power loss. Raises ValueError or TypeError for a bad argument, StoreError.
+        {"owner": "Alice", "service": "nginx"}, says who has which part in it, for `ask`; `NewFact` says what the other
+        arguments mean. An existing fact belongs to `scope` too from then on, and counts again if it was over. When this
+        returns, the fact survives a crash and a power loss.
+        Raises ValueError or TypeError for a bad argument, FactNotFound, StoreError.
         """
-        return self.add_many([NewFact(content, category, tags, entities, trust_score, roles)])[0]
+        beside = source, metadata, expires_at, supersedes, scope
+        return self.add_many([NewFact(content, category, tags, entities, trust_score, roles, *beside)])[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:
         """Store facts in one transaction, all or none, and return their ids in order."""
-        statements = [ingest.statement(new) for new in facts]
+        statements = [ingest.statement(replace(new, scope=self._asker(new.scope))) for new in facts]
         with self._lock:
             new = {s.content for s in statements if self._store.find(s.content) is None}
         vectors = self._embed(sorted(new))
         with self._write():
-            ids = [ingest.insert(self._store, self._names, s)[0] for s in statements]
+            ids = [revise.add(self._store, self._names, s) for s in statements]
             by_content = {s.content: i for s, i in zip(statements, ids, strict=True)}
             self._set_vectors([(by_content[content], content, vector) for content, vector in vectors.items()])
         return ids
 
-    def get(self, fact_id: int) -> Fact:
-        """One fact. Raises FactNotFound."""
+    def get(self, fact_id: int, *, scope: Scope | None = None) -> Fact:
+        """One fact. Raises FactNotFound, also for one that belongs to others."""
+        asker = self._asker(scope)
         with self._lock:
             self._flush()
-            return self._store.get(fact_id)
+            return revise.get(self._store, fact_id, asker)
 
     def facts(
         self,
@@ -189,17 +206,26 @@ class Memory:
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int | None = 50,
+        order: Order = "newest",
         offset: int = 0,
+        current: bool = False,
+        source: str | None = None,
+        scope: Scope | None = None,
     ) -> list[Fact]:
-        """Facts, newest first, also those below the trust floor; counts nothing as retrieved.
+        """Facts in an order, also those below the trust floor; counts nothing as retrieved.
 
-        `matching` keeps those that hold every word of it. `limit` None gives all.
+        `matching` keeps those that hold every word of it. `limit` None gives all. `current` leaves out what is expired or
+        superseded. `source` keeps what is from there or, as a path, from below it.
         """
+        asker = self._asker(scope)
         chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        chosen = replace(chosen, scope=asker, current=current, source=source)
         if limit is not None and limit < 1:
             raise ValueError(f"limit is {limit}; use at least 1, or None for all")
         if offset < 0:
             raise ValueError(f"offset is {offset}; use 0 or more")
+        if order not in get_args(Order):
+            raise ValueError(f"order is {order!r}; use one of {', '.join(get_args(Order))}")
         match = None
         if text.check(matching, "matching").strip():
             match = text.match_all(text.query_terms(matching))
@@ -207,7 +233,13 @@ class Memory:
                 return []
         with self._lock:
             self._flush()
-            return self._store.facts(chosen, match=match, limit=limit, offset=offset)
+            facts = self._store.facts(chosen, match=match, order=order, limit=limit, offset=offset)
+        return [scoping.own(fact, asker) for fact in facts]
+
+    def categories(self, *, scope: Scope | None = None) -> dict[str, int]:
+        """The categories that are in use, and how many facts each has, by name."""
+        with self._lock:
+            return self._store.categories(Filter(scope=self._asker(scope)))
 
     def update(
         self,
@@ -219,15 +251,20 @@ class Memory:
         entities: Sequence[str] | None = None,
         trust_delta: float = 0.0,
         roles: Mapping[str, str] | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | Literal["never"] | None = None,
+        scope: Scope | None = None,
     ) -> Fact:
         """Change what is given and return the fact; another content gets its own entities and vectors.
 
-        `roles` replace all that the fact has; they stay otherwise, and so do their fillers among its entities.
+        `roles` replace all that the fact has; they stay otherwise, and so do their fillers among its entities. It is
+        another fact that comes back when the old content belongs to others too: for them it stays. `source` "", `metadata`
+        {} and `expires_at` "never" take away what was there.
         Raises FactNotFound, DuplicateFact when another fact says `content`, ValueError.
         """
-        with self._lock:
-            self._flush()
-            old = self._store.get(fact_id)
+        old = self.get(fact_id, scope=scope)
+        asker = self._asker(scope)
         new = ingest.statement(
             NewFact(
                 old.content if content is None else content, category or "general", tags or "", entities, roles=roles
@@ -235,42 +272,74 @@ class Memory:
         )
         if not -1 <= trust_delta <= 1:
             raise ValueError(f"trust_delta is {trust_delta!r}; use a number from -1 to 1")
-        changed = new.content != old.content
-        vectors = self._embed([new.content]) if changed else {}
+        edit = revise.Edit(
+            new,
+            None if category is None else new.category,
+            None if tags is None else new.tags,
+            trust_delta,
+            None if source is None else ingest.source(source),
+            None if expires_at is None else "" if expires_at == "never" else ingest.moment(expires_at),
+            None if metadata is None else ingest.metadata(metadata),
+        )
+        vectors = self._embed([new.content]) if new.content != old.content else {}
         with self._write():
-            self._store.get(fact_id)
-            if changed:
-                ingest.replace(self._store, self._names, fact_id, new)
-                self._set_vectors([(fact_id, content, vector) for content, vector in vectors.items()])
-            elif entities is not None or roles is not None:
-                ingest.relink(self._store, self._names, fact_id, new.entities, new.roles)
-            if category is not None or tags is not None:
-                self._store.set_labels(
-                    fact_id,
-                    category=None if category is None else new.category,
-                    tags=None if tags is None else new.tags,
-                )
-            if trust_delta:
-                self._store.change_trust(fact_id, trust_delta)
-        return self.get(fact_id)
+            fact_id = revise.update(self._store, self._names, fact_id, edit, asker)
+            self._set_vectors([(fact_id, content, vector) for content, vector in vectors.items()])
+        return self.get(fact_id, scope=asker)
 
-    def remove(self, fact_id: int) -> None:
-        """Remove a fact; entities that no other fact holds disappear with it. Raises FactNotFound."""
+    def remove(self, fact_id: int, *, scope: Scope | None = None) -> None:
+        """Remove a fact; entities that no other fact holds disappear with it. Raises FactNotFound.
+
+        A fact that belongs to others too stays theirs.
+        """
+        asker = self._asker(scope)
+        with self._write(flush=True):
+            revise.remove(self._store, fact_id, asker)
+
+    def purge(self, *, history: bool = False) -> int:
+        """Remove the facts whose time is over, and return how many; with `history` the history of changes is erased too.
+
+        The text of a removed fact is in the history until then, so that it can be undone.
+        """
+        with self._write(flush=True):
+            purged = revise.purge(self._store, self._scope)
+            if history:
+                self._store.records.forget_changes()
+        return purged
+
+    def history(self, fact_id: int | None = None, *, limit: int = 50, scope: Scope | None = None) -> list[Change]:
+        """What was done to a fact, or to all, newest first. The newest 10,000 changes by holomem are kept."""
+        _check_limit(limit)
+        asker = self._asker(scope)
+        with self._lock, self._database.read():
+            return history.changes(self._store, asker, fact_id=fact_id, limit=limit)
+
+    def undo(self, change_id: int, *, scope: Scope | None = None) -> None:
+        """Take back what a change did to its fact, which is itself a change.
+
+        A removed fact comes back with its id, times and counters. Raises ChangeNotFound, UndoConflict when what the
+        change did was changed again since.
+        """
+        asker = self._asker(scope)
         with self._lock:
-            self._store.remove(fact_id)
+            vectors = self._embed(history.contents(self._store, change_id))
+        with self._write(flush=True):
+            back = history.undo(self._store, self._names, change_id, asker)
+            self._set_vectors([(i, content, vectors[content]) for i, content in back if content in vectors])
 
-    def feedback(self, fact_id: int, *, helpful: bool) -> Fact:
+    def feedback(self, fact_id: int, *, helpful: bool, scope: Scope | None = None) -> Fact:
         """Rate a fact: trust + 0.05 when it helped, - 0.10 when not, within [0, 1]. Raises FactNotFound."""
-        with self._lock:
-            self._flush()
-            delta = fusion.HELPFUL if helpful else fusion.UNHELPFUL
-            self._store.change_trust(fact_id, delta, helpful=helpful)
-            return self._store.get(fact_id)
+        asker = self._asker(scope)
+        delta = fusion.HELPFUL if helpful else fusion.UNHELPFUL
+        with self._write(flush=True):
+            revise.feedback(self._store, fact_id, asker, delta, helpful=helpful)
+        return self.get(fact_id, scope=asker)
 
-    def entities(self) -> list[Entity]:
+    def entities(self, *, scope: Scope | None = None) -> list[Entity]:
         """The known entities with their aliases, those of most facts first."""
-        with self._lock:
-            return self._store.entities()
+        asker = self._asker(scope)
+        with self._lock, self._database.read():
+            return revise.entities(self._store, asker)
 
     # ---- entities ---------------------------------------------------------------------------------------------
 
@@ -280,6 +349,7 @@ class Memory:
         The old name is forgotten, also where texts say it, unless `keep_alias`. Renaming back restores all.
         Raises EntityNotFound, DuplicateEntity when another entity has the name, ValueError.
         """
+        self._check_unscoped()
         with self._write():
             return naming.rename(self._store, self._names, entity, name, keep_alias=keep_alias)
 
@@ -288,6 +358,7 @@ class Memory:
 
         Raises EntityNotFound, ValueError.
         """
+        self._check_unscoped()
         with self._write():
             return naming.merge(self._store, self._names, into, others)
 
@@ -299,21 +370,25 @@ class Memory:
         `fact_ids` None takes the facts whose texts say it. A fact whose text names both keeps both. The opposite of
         `merge_entities`. Raises EntityNotFound, FactNotFound, ValueError.
         """
+        self._check_unscoped()
         with self._write():
             return naming.split(self._store, self._names, entity, name, fact_ids, aliases)
 
     def add_alias(self, entity: str, alias: str) -> Entity:
         """Let an entity be found by another name too. Raises EntityNotFound, DuplicateEntity, ValueError."""
+        self._check_unscoped()
         with self._write():
             return naming.add_alias(self._store, self._names, entity, alias)
 
     def remove_alias(self, entity: str, alias: str) -> Entity:
         """Take another name away from an entity. Raises EntityNotFound, ValueError when it is no alias of it."""
+        self._check_unscoped()
         with self._write():
             return naming.remove_alias(self._store, self._names, entity, alias)
 
     def link(self, fact_id: int, entity: str) -> Fact:
         """Bind a fact to an entity, a new one if there is none of this name. Raises FactNotFound, ValueError."""
+        self.get(fact_id)  # of this memory's scope
         with self._write():
             naming.link(self._store, self._names, fact_id, entity)
         return self.get(fact_id)
@@ -323,6 +398,7 @@ class Memory:
 
         An entity without facts disappears. Raises FactNotFound, EntityNotFound, ValueError.
         """
+        self.get(fact_id)  # of this memory's scope
         with self._write():
             naming.unlink(self._store, self._names, fact_id, entity)
         return self.get(fact_id)
@@ -332,6 +408,7 @@ class Memory:
 
         Links that are there stay, unless `replace`; a name that was unlinked stays away. Raises FactNotFound.
         """
+        self._check_unscoped()
         changed = 0
         for batch in naming.batches(self._store, fact_ids):
             with self._write():
@@ -351,18 +428,25 @@ class Memory:
         min_trust: float = fusion.MIN_TRUST,
         since: datetime | None = None,
         until: datetime | None = None,
+        among: Set[int] | None = None,
+        scope: Scope | None = None,
+        count: bool = True,
     ) -> list[Hit]:
         """The facts that answer a question, best first, each with what its score is made of. Any text is a query.
 
-        What is returned counts as retrieved, once each. Raises ValueError or TypeError for a bad argument.
+        With `among` only the facts of these ids may answer. What is returned counts as retrieved, once each, unless
+        `count` is False.
+        Raises ValueError or TypeError for a bad argument.
         """
         question = text.check(query, "query")
-        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        chosen = self._recalled(_filter(category, tags, match_tags, min_trust, since, until), scope)
+        chosen = replace(chosen, among=among)
         vector = self._semantics.embed_query(question[: text.MAX_QUERY_CHARS])
         if vector is not None:
             self._heal()
         return self._recall(
             limit,
+            chosen.scope,
             lambda: recall.search(
                 recall.parse(question, self._names, vector),
                 self._index,
@@ -372,13 +456,20 @@ class Memory:
                 half_life_days=self._half_life_days,
                 candidates=self._candidates,
             ),
+            count=count,
         )
 
     def probe(
-        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+        self,
+        entity: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """The facts bound to an entity, by any spelling that is known; empty when it is nowhere."""
-        return self.reason([entity], limit=limit, category=category, min_trust=min_trust)
+        return self.reason([entity], limit=limit, category=category, min_trust=min_trust, scope=scope)
 
     def reason(
         self,
@@ -387,6 +478,7 @@ class Memory:
         limit: int = 10,
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """The facts that several entities have in common, strongest first."""
         if isinstance(entities, str):
@@ -394,13 +486,19 @@ class Memory:
         given = list(dict.fromkeys(_name(entity) for entity in entities))
         if not given:
             raise ValueError("entities is empty; name at least one")
-        return self._structure(structure.reason, given, limit, category, min_trust)
+        return self._structure(structure.reason, given, limit, category, min_trust, scope)
 
     def related(
-        self, entity: str, *, limit: int = 10, category: str | None = None, min_trust: float = fusion.MIN_TRUST
+        self,
+        entity: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
-        return self._structure(structure.related, _name(entity), limit, category, min_trust)
+        return self._structure(structure.related, _name(entity), limit, category, min_trust, scope)
 
     def ask(
         self,
@@ -410,6 +508,7 @@ class Memory:
         limit: int = 10,
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
     ) -> list[Answer]:
         """Who fills a role in the facts in which others are filled so, surest first, each with at most `limit` facts.
 
@@ -419,7 +518,7 @@ class Memory:
         asked, conditions = parts.role_name(role), parts.checked(where)
         if not conditions:
             raise ValueError("where is empty; give at least one role and its filler")
-        return self._structure(partial(parts.ask, asked), conditions, limit, category, min_trust)
+        return self._structure(partial(parts.ask, asked), conditions, limit, category, min_trust, scope)
 
     def contradictions(
         self,
@@ -428,25 +527,35 @@ class Memory:
         category: str | None = None,
         min_trust: float = fusion.MIN_TRUST,
         min_score: float = conflicts.MIN_SCORE,
+        scope: Scope | None = None,
     ) -> list[Contradiction]:
         """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
         _check_limit(limit)
         _check_score(min_score)
-        chosen = _filter(category, (), "any", min_trust, None, None)
+        chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
         self._mend()
         with self._lock, self._database.read():
             self._refresh()
-            return conflicts.contradictions(
+            found = conflicts.contradictions(
                 self._index, self._names, self._store, chosen, limit=limit, min_score=min_score
             )
+        own = [(scoping.own(c.first, chosen.scope), scoping.own(c.second, chosen.scope)) for c in found]
+        return [replace(c, first=first, second=second) for c, (first, second) in zip(found, own, strict=True)]
 
     def contradicted_by(
-        self, content: str, *, limit: int = 10, min_score: float = conflicts.MIN_SCORE
+        self,
+        content: str,
+        *,
+        limit: int = 10,
+        min_score: float = conflicts.MIN_SCORE,
+        scope: Scope | None = None,
     ) -> list[Conflict]:
         """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
         _check_limit(limit)
         _check_score(min_score)
         content = ingest.statement(NewFact(content)).content
+        asker = self._asker(scope)
+        chosen = Filter(scope=asker, current=True)
         self._mend()
         with self._lock:
             known = self._store.find(content)
@@ -454,9 +563,18 @@ class Memory:
         with self._lock, self._database.read():
             self._refresh()
             vector = None if vectors is None else vectors[0]
-            return conflicts.conflicts(
-                self._index, self._names, self._store, content, vector, limit=limit, min_score=min_score
+            found = conflicts.conflicts(
+                self._index, self._names, self._store, content, vector, chosen, limit=limit, min_score=min_score
             )
+        return [replace(c, fact=scoping.own(c.fact, asker)) for c in found]
+
+    def map(self, *, scope: Scope | None = None) -> list[MapPoint]:
+        """The newest 2000 facts as points in a plane, near ones meaning similar things; empty without a model."""
+        chosen = self._recalled(_filter(None, (), "any", 0.0, None, None), scope)
+        self._mend()
+        with self._lock, self._database.read():
+            self._refresh()
+            return project(self._index, self._store, chosen)
 
     # ---- upkeep -----------------------------------------------------------------------------------------------
 
@@ -508,12 +626,12 @@ class Memory:
             self._flush()
             return self._database.backup(destination)
 
-    def export(self, lines: portable.Writable) -> int:
-        """Write every fact as one line of JSON, and return how many."""
+    def export(self, lines: portable.Writable, *, fact_ids: Collection[int] | None = None) -> int:
+        """Write every fact, or those of these ids, as one line of JSON, and return how many."""
         with self._lock:
             self._flush()
             with self._database.read():
-                return portable.export(self._store, lines)
+                return portable.export(self._store, lines, self._scope, fact_ids)
 
     def load(self, lines: Iterable[str], *, restore: bool = False, dry_run: bool = False) -> ImportReport:
         """Take over exported facts, and say what that did, or with `dry_run` would do.
@@ -523,7 +641,7 @@ class Memory:
         """
         records = portable.read(lines)
         with self._lock, self._database.read() if dry_run else self._write():
-            report = portable.load(self._store, self._names, records, restore=restore, dry_run=dry_run)
+            report = portable.load(self._store, self._names, records, self._scope, restore=restore, dry_run=dry_run)
         if not dry_run and self._semantics.works():
             self.backfill()
         return report
@@ -535,9 +653,11 @@ class Memory:
     # ---- helpers ----------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _write(self) -> Iterator[None]:
-        """All or nothing, in the file and in what the caches learnt meanwhile."""
+    def _write(self, *, flush: bool = False) -> Iterator[None]:
+        """All or nothing, in the file and in what the caches learnt meanwhile; `flush` writes the counters first."""
         with self._lock:
+            if flush:
+                self._flush()
             try:
                 with self._database.write():
                     yield
@@ -557,10 +677,12 @@ class Memory:
         limit: int,
         category: str | None,
         min_trust: float,
+        scope: Scope | None,
     ) -> list[H]:
-        chosen = _filter(category, (), "any", min_trust, None, None)
+        chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
         return self._recall(
             limit,
+            chosen.scope,
             lambda: question(
                 subject,
                 self._index,
@@ -572,28 +694,41 @@ class Memory:
             ),
         )
 
-    def _recall(self, limit: int, find: Callable[[], list[H]]) -> list[H]:
-        """What `find` returns on one snapshot of the file; its facts are counted as retrieved."""
+    def _check_unscoped(self) -> None:
+        if self._scope is not None:
+            raise ValueError("names are those of the whole file; open the memory without a scope to mend them")
+
+    def _asker(self, scope: Scope | None) -> Scope | None:
+        return scoping.within(self._scope, scope)
+
+    def _recalled(self, chosen: Filter, scope: Scope | None) -> Filter:
+        """The filter of a recall: what the asker sees of what still holds."""
+        return replace(chosen, scope=self._asker(scope), current=True)
+
+    def _recall(self, limit: int, asker: Scope | None, find: Callable[[], list[H]], *, count: bool = True) -> list[H]:
+        """What `find` returns on one snapshot of the file; its facts are counted as retrieved if they are to be."""
         _check_limit(limit)
         self._mend()
         with self._lock:
             with self._database.read():
                 self._refresh()
-                hits = [self._counting(hit) for hit in find()]
+                hits = [self._counting(hit, asker, int(count)) for hit in find()]
             if len(self._uncounted) >= COUNTED or time.monotonic() - self._counted > COUNTED_SECONDS:
                 self._flush(wait=False)
         return hits
 
-    def _counting(self, hit: H) -> H:
-        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted too."""
+    def _counting(self, hit: H, asker: Scope | None, times: int) -> H:
+        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted then."""
         if isinstance(hit, Answer):
-            return replace(hit, facts=tuple(map(self._retrieved, hit.facts)))
-        fact = self._retrieved(hit.fact)
+            return replace(hit, facts=tuple(self._retrieved(fact, asker, times) for fact in hit.facts))
+        fact = self._retrieved(hit.fact, asker, times)
         return hit if fact is hit.fact else replace(hit, fact=fact)
 
-    def _retrieved(self, fact: Fact) -> Fact:
+    def _retrieved(self, fact: Fact, asker: Scope | None, times: int) -> Fact:
+        fact = scoping.own(fact, asker)
         waiting = self._uncounted.get(fact.fact_id, 0)
-        self._uncounted[fact.fact_id] = waiting + 1
+        if waiting + times:
+            self._uncounted[fact.fact_id] = waiting + times
         return replace(fact, retrieval_count=fact.retrieval_count + waiting) if waiting else fact
 
     def _flush(self, *, wait: bool = True) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import entities, fusion, hrr, structure, text
+from holomem import entities, fusion, hrr, kernels, structure, text
 from holomem.index import Index, Names
 from holomem.store import Store
 from holomem.types import Answer, Filter
@@ -83,24 +83,19 @@ def ask(
         return []
     keys = [structure.keys(_names(ids, names), hrr.role_token(r), index) for r, ids in conditions]
     linked = [index.rows(store.filled(r, ids)) for r, ids in conditions]
-    found = structure.held(keys, linked, allowed, index)
-    # Those by the algebra count where the table has no role at all: where it has some, it has all of the fact's.
-    stored = np.isin(index.ids.array[found.rows], store.with_roles(index.ids.array[found.rows].tolist()))
-    kept = found.linked | ~stored
-    rows, presence = found.rows[kept], found.presence[kept]
+    found = structure.held(keys, linked, allowed, index.roles.array == 0, index)
+    rows, presence = found.rows, found.presence.copy()
     fillers = np.zeros(len(rows), np.int64)
     compared = int(allowed.sum())
     for start in range(0, len(rows), CHUNK):
         part = slice(start, start + CHUNK)
-        fillers[part], filled = _filled(role, known, rows[part], compared, index, names, store)
+        fillers[part], filled = _filled(role, known, rows[part], compared, index, store)
         presence[part] = np.minimum(presence[part], filled)
     score = presence * index.trust.array[rows] * fusion.decay(index.age_days(rows), half_life_days)
     return _answers(fillers, index.ids.array[rows], score, presence, names, store, limit)
 
 
-def _filled(
-    role: str, known: list[int], rows: Rows, compared: int, index: Index, names: Names, store: Store
-) -> tuple[Rows, Floats]:
+def _filled(role: str, known: list[int], rows: Rows, compared: int, index: Index, store: Store) -> tuple[Rows, Floats]:
     """The entity that fills the role in each row, 0 where none does, and its presence in the fact: (m,), (m,).
 
     Each fact is unbound by the role. What is left is compared with the filler that the table names. Where the table
@@ -109,19 +104,18 @@ def _filled(
     ids = index.ids.array[rows]
     stored = store.fillers_of(role, ids.tolist())
     fillers = np.array([stored.get(fact_id, 0) for fact_id in ids.tolist()], np.int64)
-    unbound = index.phases.unbound(hrr.phasors(hrr.role_token(role), index.phases.width), rows, ids)
-    atoms = index.atoms.rows([(names.name(entity_id) or "").lower() for entity_id in known])
+    unbound = index.phases.unbound(hrr.role_shift(hrr.role_token(role), hrr.ENTITY, index.phases.width), rows, ids)
+    keys = index.entity_keys.rows(known)
     similarity = np.zeros(len(rows))
     told = np.flatnonzero(fillers)
     if len(told):
-        strength = index.atoms.similarity_each(unbound[told], atoms[np.searchsorted(known, fillers[told])])
+        strength = index.entity_keys.similarity_each(unbound[told], keys[np.searchsorted(known, fillers[told])])
         sunk = ~(strength > structure.threshold(compared, index))
         sunk &= np.isnan(strength) | structure.too_full(rows[told], index)
         similarity[told] = np.where(sunk, structure.gain(rows[told], index), strength)
-    unknown = (fillers == 0) & ~np.isin(ids, store.with_roles(ids.tolist())) & ~np.isnan(unbound[:, 0])
-    untold = np.flatnonzero(unknown)
+    untold = np.flatnonzero((fillers == 0) & (index.roles.array[rows] == 0) & ~np.isnan(unbound[:, 0]))
     if len(untold):
-        near = index.atoms.similarity(unbound[untold], atoms)  # (u, K)
+        near = index.entity_keys.similarity(kernels.rounded(unbound[untold]), keys)  # (u, K)
         best = near.argmax(axis=1)
         strength = near[np.arange(len(untold)), best]
         clear = strength > structure.threshold(len(known) * len(untold), index)

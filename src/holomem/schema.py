@@ -1,7 +1,8 @@
 """The tables of the file, and how files of other programs and older versions become ours.
 
     facts ----< fact_entities >---- entities ----< entity_keys       facts_fts    full text over facts
-      | '--< fact_roles >----'                                       changes      which facts changed, for other readers
+      |----< fact_scopes       fact_extras (0 or 1 a fact)           changes      which facts changed, for other readers
+      | '--< fact_roles >----'                                       history      what our writes did, to undo it
       '----< fact_vectors >---- models                               tombstones   contents once removed; meta
 
 `facts`, `entities`, `fact_entities`, `memory_banks` and `facts_fts` with its triggers are those of the holographic
@@ -9,6 +10,7 @@ plugin of Hermes Agent, which must stay able to read and write the file. It neit
 
 * `facts_ai`, `facts_ad`, `facts_au` keep the plugin's names, or it would add its own three and break the index.
 * `facts_au` names its columns: a counter update must not rewrite the index (29 times slower, measured).
+* What else we know of a fact stands beside it, in `fact_extras` and `fact_scopes`: the plugin returns all columns of `facts`.
 * A content written without its terms is foreign: `facts_au_foreign` takes the row's terms and vectors away, and the
   partial index `facts_unanalysed` finds such rows at once.
 
@@ -182,7 +184,7 @@ END;
 _UNLINKED: Final = """
 CREATE TABLE unlinked (
     fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
-    key     TEXT NOT NULL,  -- entities.key of a name that somebody said this fact is not about
+    key     TEXT NOT NULL,  -- entities.key of a name that somebody said this fact is not about; '' all but its own
     PRIMARY KEY (fact_id, key)
 ) WITHOUT ROWID;
 CREATE TRIGGER unlinked_orphaned AFTER DELETE ON facts BEGIN
@@ -190,8 +192,55 @@ CREATE TRIGGER unlinked_orphaned AFTER DELETE ON facts BEGIN
 END;
 """
 
+_EXTRAS: Final = """
+CREATE TABLE fact_extras (
+    fact_id       INTEGER PRIMARY KEY REFERENCES facts(fact_id),
+    source        TEXT,
+    metadata      TEXT,    -- JSON
+    expires_at    TEXT,    -- UTC, 'YYYY-MM-DD HH:MM:SS.ffffff': texts compare as times do
+    superseded_by INTEGER  -- 0: by a fact that is not in this file
+);
+CREATE INDEX fact_extras_source ON fact_extras(source) WHERE source IS NOT NULL;
+CREATE TABLE fact_scopes (  -- a fact without any belongs to all; '' stands for a part that is not named
+    fact_id INTEGER NOT NULL REFERENCES facts(fact_id),
+    user    TEXT NOT NULL,
+    agent   TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    PRIMARY KEY (fact_id, user, agent, run)
+) WITHOUT ROWID;
+CREATE TABLE history (
+    change_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    fact_id     INTEGER NOT NULL,
+    action      TEXT NOT NULL,
+    changed_at  TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    before      TEXT,     -- JSON; types.Change says what
+    after       TEXT,
+    with_change INTEGER
+);
+CREATE INDEX history_with ON history(with_change) WHERE with_change IS NOT NULL;
+CREATE TRIGGER facts_removed AFTER DELETE ON facts BEGIN
+    DELETE FROM fact_extras WHERE fact_id = old.fact_id;
+    DELETE FROM fact_scopes WHERE fact_id = old.fact_id;
+END;
+CREATE TRIGGER fact_extras_added AFTER INSERT ON fact_extras BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_extras_changed AFTER UPDATE ON fact_extras BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_extras_removed AFTER DELETE ON fact_extras BEGIN
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+CREATE TRIGGER fact_scopes_added AFTER INSERT ON fact_scopes BEGIN
+    INSERT INTO changes(fact_id) VALUES (new.fact_id);
+END;
+CREATE TRIGGER fact_scopes_removed AFTER DELETE ON fact_scopes BEGIN
+    INSERT INTO changes(fact_id) VALUES (old.fact_id);
+END;
+"""
+
 # What makes a file of each format one of the next; a new file goes through all of them.
-_STEPS: Final = (_ROLES, _UNLINKED)
+_STEPS: Final = (_ROLES, _UNLINKED, _EXTRAS)
 VERSION: Final = 1 + len(_STEPS)
 
 _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add

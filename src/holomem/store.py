@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 
 from holomem.database import Database
 from holomem.errors import DuplicateFact, FactNotFound
-from holomem.types import Entity, Fact, Filter, ModelId
+from holomem.records import PLAIN, Records, condition
+from holomem.types import Entity, Fact, Filter, ModelId, Order
 
 __all__ = ["FactRow", "Store"]
 
@@ -32,6 +33,15 @@ _KEPT_CHANGES: Final = 20_000  # a reader that is further behind reads everythin
 _EPOCH: Final = "CAST(strftime('%s', {0}) AS REAL)"
 
 
+_ORDERS: Final[dict[Order, str]] = {
+    "newest": "f.fact_id DESC",
+    "oldest": "f.fact_id",
+    "trusted": "f.trust_score DESC, f.fact_id DESC",
+    "doubtful": "f.trust_score, f.fact_id DESC",
+    "retrieved": "f.retrieval_count DESC, f.fact_id DESC",
+}
+
+
 class FactRow(NamedTuple):
     """What the index keeps of a fact; times are seconds since 1970, None where the file holds no valid time."""
 
@@ -40,8 +50,9 @@ class FactRow(NamedTuple):
     category: str
     created: float | None
     updated: float | None
-    bound: int
-    """parts of the HRR vector beside the text: entities and roles"""
+    entities: str | None
+    """ids, separated by commas"""
+    roles: int
     terms: str | None
 
 
@@ -50,6 +61,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.records = Records(database)
         database.create_function("holds_tags", _holds_tags)
 
     # ---- facts ------------------------------------------------------------------------------------------------
@@ -79,19 +91,32 @@ class Store:
         return None if row is None else int(row[0])
 
     def facts(
-        self, chosen: Filter, *, match: str | None = None, limit: int | None = None, offset: int = 0
+        self,
+        chosen: Filter,
+        *,
+        match: str | None = None,
+        order: Order = "newest",
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Fact]:
-        """Facts that pass the filter, newest first; with `match` (an FTS5 query) those that hold its words."""
+        """Facts that pass the filter, in an order; with `match` (an FTS5 query) those that hold its words."""
         where, values = _where(chosen)
         if match is not None:
             where += " AND f.fact_id IN (SELECT rowid FROM facts_fts WHERE facts_fts MATCH ?)"
             values.append(match)
         with self.database.read() as connection:
             rows = connection.execute(
-                f"SELECT {_FACT} FROM facts f WHERE {where} ORDER BY f.fact_id DESC LIMIT ? OFFSET ?",
+                f"SELECT {_FACT} FROM facts f WHERE {where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
                 (*values, -1 if limit is None else limit, offset),
             ).fetchall()
             return self._facts(connection, rows)
+
+    def categories(self, chosen: Filter) -> dict[str, int]:
+        """The categories of the facts that pass the filter, and how many facts each has, by name."""
+        where, values = _where(chosen)
+        statement = f"SELECT coalesce(f.category, 'general'), count(*) FROM facts f WHERE {where} GROUP BY 1 ORDER BY 1"
+        with self.database.read() as connection:
+            return {str(name): int(count) for name, count in connection.execute(statement, values)}
 
     def ids(self, chosen: Filter) -> list[int]:
         """The ids of the facts that pass the filter."""
@@ -122,14 +147,23 @@ class Store:
         return bool(self.meta("hrr_format") == "uint16")
 
     def insert(
-        self, content: str, *, category: str, tags: str, trust_score: float, terms: str, hrr_vector: bytes
+        self,
+        content: str,
+        *,
+        category: str,
+        tags: str,
+        trust_score: float,
+        terms: str,
+        hrr_vector: bytes,
+        fact_id: int | None = None,
     ) -> int:
-        """Store a new fact and return its id. The caller has looked that nobody says the same."""
+        """Store a new fact, of this id if it once had one, and return its id. Nobody says the same, the caller knows."""
         with self.database.write() as connection:
             connection.execute("DELETE FROM tombstones WHERE content_hash = ?", (_hash(content),))
             cursor = connection.execute(
-                "INSERT INTO facts (content, category, tags, trust_score, terms, hrr_vector) VALUES (?, ?, ?, ?, ?, ?)",
-                (content, category, tags, trust_score, terms, hrr_vector),
+                "INSERT INTO facts (fact_id, content, category, tags, trust_score, terms, hrr_vector)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (fact_id, content, category, tags, trust_score, terms, hrr_vector),
             )
             fact_id = int(cursor.lastrowid or 0)
             if fact_id % 1000 == 0:
@@ -239,11 +273,11 @@ class Store:
         """The index's view of all facts, or of those with these ids."""
         columns = (
             f"f.fact_id, f.trust_score, f.category, {_EPOCH.format('f.created_at')}, {_EPOCH.format('f.updated_at')},"
-            " ifnull(l.links, 0) + ifnull(r.roles, 0), f.terms"
+            " l.links, ifnull(r.roles, 0), f.terms"
         )
         with self.database.read() as connection:
             if fact_ids is None:
-                links = "(SELECT fact_id, count(*) AS links FROM fact_entities GROUP BY fact_id)"
+                links = "(SELECT fact_id, group_concat(entity_id) AS links FROM fact_entities GROUP BY fact_id)"
                 roles = "(SELECT fact_id, count(*) AS roles FROM fact_roles GROUP BY fact_id)"
                 yield from map(
                     FactRow._make,
@@ -254,7 +288,7 @@ class Store:
                 )
                 return
             columns = columns.replace(
-                "ifnull(l.links, 0)", "(SELECT count(*) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
+                "l.links", "(SELECT group_concat(entity_id) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
             ).replace("ifnull(r.roles, 0)", "(SELECT count(*) FROM fact_roles r WHERE r.fact_id = f.fact_id)")
             for ids, marks in _batches(fact_ids):
                 yield from map(
@@ -384,9 +418,44 @@ class Store:
             self._drop_orphans(connection, [source])
 
     def unlinked(self, fact_id: int) -> set[str]:
-        """The keys of the names that this fact was said not to be about."""
+        """The keys of the names that this fact was said not to be about; "" stands for all that it is not bound to."""
         with self.database.read() as connection:
             return {row[0] for row in connection.execute("SELECT key FROM unlinked WHERE fact_id = ?", (fact_id,))}
+
+    def all_unlinked(self, fact_ids: Sequence[int]) -> dict[int, set[str]]:
+        """The same for these facts, those left out of which everything may be said."""
+        found: dict[int, set[str]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, key in connection.execute(
+                    f"SELECT fact_id, key FROM unlinked WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(key)
+        return found
+
+    def given(self, fact_ids: Sequence[int]) -> set[int]:
+        """Those of these facts whose names were given: their texts say nothing about others."""
+        found: set[int] = set()
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                found |= {
+                    row[0]
+                    for row in connection.execute(
+                        f"SELECT fact_id FROM unlinked WHERE key = '' AND fact_id IN ({marks})", ids
+                    )
+                }
+        return found
+
+    def links_of(self, fact_ids: Sequence[int]) -> dict[int, set[int]]:
+        """Fact id -> ids of its entities, those left out that have none."""
+        found: dict[int, set[int]] = {}
+        with self.database.read() as connection:
+            for ids, marks in _batches(fact_ids):
+                for fact_id, entity_id in connection.execute(
+                    f"SELECT fact_id, entity_id FROM fact_entities WHERE fact_id IN ({marks})", ids
+                ):
+                    found.setdefault(fact_id, set()).add(entity_id)
+        return found
 
     def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
         """Remember that these facts are not about the names of these keys, or forget it."""
@@ -473,17 +542,6 @@ class Store:
                 for ids, marks in _batches(entity_ids)
                 for (fact_id,) in connection.execute(
                     f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
-                )
-            ]
-
-    def with_roles(self, fact_ids: Sequence[int]) -> list[int]:
-        """Those of the facts that have any role."""
-        with self.database.read() as connection:
-            return [
-                fact_id
-                for ids, marks in _batches(fact_ids)
-                for (fact_id,) in connection.execute(
-                    f"SELECT DISTINCT fact_id FROM fact_roles WHERE fact_id IN ({marks})", ids
                 )
             ]
 
@@ -634,7 +692,8 @@ class Store:
     def _facts(self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
         names: dict[int, dict[int, str]] = {}
         roles: dict[int, dict[str, str]] = {}
-        for ids, marks in _batches([row[0] for row in rows]):
+        fact_ids = [row[0] for row in rows]
+        for ids, marks in _batches(fact_ids):
             for fact_id, entity_id, name, role in connection.execute(
                 "SELECT l.fact_id, l.entity_id, e.name, r.role FROM fact_entities l JOIN entities e USING (entity_id)"
                 " LEFT JOIN fact_roles r ON r.fact_id = l.fact_id AND r.entity_id = l.entity_id"
@@ -644,6 +703,7 @@ class Store:
                 names.setdefault(fact_id, {})[entity_id] = name
                 if role is not None:
                     roles.setdefault(fact_id, {})[role] = name
+        extras, scopes = self.records.extras(fact_ids), self.records.scopes(fact_ids)
         return [
             Fact(
                 fact_id,
@@ -657,6 +717,11 @@ class Store:
                 _time(created),
                 _time(updated if updated is not None else created),
                 dict(sorted(roles.get(fact_id, {}).items())),
+                (extra := extras.get(fact_id, PLAIN)).source,
+                None if extra.metadata is None else json.loads(extra.metadata),
+                None if extra.expires_at is None else _time(extra.expires_at),
+                extra.superseded_by,
+                scopes.get(fact_id, ()),
             )
             for fact_id, content, category, tags, trust, retrievals, helpful, created, updated in rows
         ]
@@ -707,6 +772,9 @@ def _where(chosen: Filter) -> tuple[str, list[Any]]:
         if bound is not None:
             parts.append(f"{_EPOCH.format('f.created_at')} {sign} ?")
             values.append(bound.timestamp())
+    for part, given in condition(chosen):
+        parts.append(part)
+        values += given
     return " AND ".join(parts), values
 
 

@@ -3,10 +3,11 @@
     strength of X in a fact = similarity(fact, bind(X, ENTITY))      significant above z(N) noise deviations
     presence                = strength / what one of the fact's n parts can give
 
-Links and algebra together: a link gives membership, which is exact; the algebra gives the strength, and finds what a
-program without links wrote. A fact with more than `hrr.CAPACITY` parts can hold a name that sinks in the noise; there
-the link decides and presence is its expected value, 1. Ranking is by presence x trust x decay among the members, so a
-trusted stranger never passes a member.
+Links and algebra together: a link gives membership, which is exact, and the algebra its strength. A fact that has links
+has all of them, so only those without any (a program that knows no links wrote them, or lost them) are searched by the
+algebra alone: one stranger in 100 questions would pass otherwise. A fact with more than `hrr.CAPACITY` parts can hold a
+name that sinks in the noise; there presence is its expected value, 1. Ranking is by presence x trust x decay among the
+members, so a trusted stranger never passes a member.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from holomem import fusion, hrr
 from holomem.index import Index, Names
+from holomem.mentions import Asked, Texts, parse
 from holomem.store import Store
 from holomem.types import Filter, StructuralHit
 from holomem.vectors import Keys
@@ -51,9 +53,11 @@ def reason(
 ) -> list[StructuralHit]:
     """The facts bound to all of the entities, a join: similarity and presence are the minimum over the entities."""
     allowed = index.allowed(chosen)
-    spellings = [_spellings(entity, names) for entity in entities]
-    links = [_linked(entity, index, names, store) for entity in entities]
-    found = held([keys(each, hrr.ENTITY, index) for each in spellings], links, allowed, index)
+    asked = parse(entities, names, index)
+    links = [_linked(each.entity_ids, index, store) for each in asked]
+    texts = Texts(asked, index, names, store, allowed)
+    parts = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
+    found = held(parts, links, allowed, _unlinked(index), index, texts)
     return _hits(found, index, store, limit, half_life_days)
 
 
@@ -66,24 +70,36 @@ class Held(NamedTuple):
     linked: NDArray[np.bool_]
 
 
-def held(parts: Sequence[Keys], links: Sequence[Rows], allowed: NDArray[np.bool_], index: Index) -> Held:
-    """The allowed rows that hold all of the parts, by links (a part's rows, in any order) or by the algebra.
+def held(
+    parts: Sequence[Keys],
+    links: Sequence[Rows],
+    allowed: NDArray[np.bool_],
+    unlinked: NDArray[np.bool_],
+    index: Index,
+    texts: Texts | None = None,
+) -> Held:
+    """The allowed rows that hold all of the parts.
+
+    By links (a part's rows, in any order), where `unlinked` by the algebra, or by what their texts say.
 
     Of the spellings of a part the nearest counts; the first alone finds what no link says.
     """
-    rows = np.flatnonzero(allowed)
+    rows = np.flatnonzero(allowed & unlinked)
     bar = threshold(len(rows), index)
     found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
-    near = np.concatenate([found, *links])
+    near = np.concatenate([found, *links, *(texts.candidates if texts is not None else ())])
     near = np.unique(near[allowed[near]])
     told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
     strength = np.stack([_strength(part, near, index) for part in parts])
     significant = strength > bar
-    member = (told | significant).all(axis=0)
+    settled = told | (significant & unlinked[near])
+    said = np.zeros(settled.shape) if texts is None else texts.strength(near, settled)
+    member = (settled | (said > 0)).all(axis=0)
     # A part that is linked but sinks in the noise, because the bundle is too full or there is no vector.
     sunk = told & ~significant & (too_full(near, index) | np.isnan(strength))
     strength = np.nan_to_num(strength)
-    presence = np.clip(np.where(sunk, 1.0, strength / gain(near, index)), 0, 1).min(axis=0)
+    presence = np.clip(np.where(sunk, 1.0, strength / gain(near, index)), 0, 1)
+    presence = np.where(settled, presence, said).min(axis=0)
     least, linked = strength.min(axis=0), np.asarray(told.all(axis=0))
     return Held(near[member], presence[member], least[member], linked[member])
 
@@ -98,9 +114,11 @@ def related(
     for one key times the root of the summed squares.
     """
     allowed = index.allowed(chosen)
-    entity_keys = keys(_spellings(entity, names), hrr.ENTITY, index)
-    own = held([entity_keys], [_linked(entity, index, names, store)], allowed, index).rows
-    companions = _companions(entity, own, index, names, store)
+    asked = parse([entity], names, index)
+    entity_keys = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
+    links = [_linked(each.entity_ids, index, store) for each in asked]
+    own = held(entity_keys, links, allowed, _unlinked(index), index, Texts(asked, index, names, store, allowed)).rows
+    companions = _companions([i for each in asked for i in each.entity_ids], own, index, names, store)
     allowed[own] = False
     others = np.flatnonzero(allowed)
     if not companions or not len(others):
@@ -117,15 +135,20 @@ def related(
     return _hits(found, index, store, limit, half_life_days)
 
 
-def _spellings(entity: str, names: Names) -> list[str]:
+def _spellings(asked: Asked, names: Names) -> list[str]:
     """What the atoms of an entity are made of: the lower-case canonical names, or the name itself if it is unknown."""
-    known = [name.lower() for name in map(names.name, names.gazetteer.ids(entity)) if name is not None]
-    return list(dict.fromkeys(known)) or [entity.strip().lower()]
+    known = [name.lower() for name in map(names.name, asked.entity_ids) if name is not None]
+    return list(dict.fromkeys(known)) or [asked.name.strip().lower()]
 
 
-def _linked(entity: str, index: Index, names: Names, store: Store) -> Rows:
+def _linked(entity_ids: Sequence[int], index: Index, store: Store) -> Rows:
     """The rows that the file links to an entity."""
-    return index.rows(fact_id for fact_id, _ in store.linked_facts(names.gazetteer.ids(entity)))
+    return index.rows(fact_id for fact_id, _ in store.linked_facts(entity_ids))
+
+
+def _unlinked(index: Index) -> NDArray[np.bool_]:
+    """Rows of which the file knows no entity: it has all links of the others."""
+    return np.asarray(index.entities.array == 0)
 
 
 def keys(spellings: Sequence[str], role: str, index: Index) -> Keys:
@@ -145,17 +168,16 @@ def threshold(compared: int, index: Index) -> float:
 
 def gain(rows: Rows, index: Index) -> Floats:
     """The similarity (r,) that each of a row's parts is expected to have."""
-    return hrr.gain(1 + index.bound.array[rows])
+    return hrr.gain(index.parts(rows))
 
 
 def too_full(rows: Rows, index: Index) -> NDArray[np.bool_]:
     """Which rows (r,) have more parts than the algebra can surely tell."""
-    return np.asarray(1 + index.bound.array[rows] > hrr.CAPACITY)
+    return np.asarray(index.parts(rows) > hrr.CAPACITY)
 
 
-def _companions(entity: str, rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:
+def _companions(own: Sequence[int], rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:
     """The other entities (lower-case names) of these facts: how many of them hold it / log2(2 + all its facts)."""
-    own = set(names.gazetteer.ids(entity))
     together = store.entities_of(index.ids.array[rows].tolist())
     everywhere = store.link_counts(list(together))
     return {

@@ -5,13 +5,14 @@ Field names are the column names of the file. `None` means absent; zero means ze
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "Answer",
+    "Change",
     "Conflict",
     "Contradiction",
     "Entity",
@@ -19,8 +20,11 @@ __all__ = [
     "Filter",
     "Hit",
     "ImportReport",
+    "MapPoint",
     "ModelId",
     "NewFact",
+    "Order",
+    "Scope",
     "Scores",
     "Status",
     "StructuralHit",
@@ -28,11 +32,28 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """Whom a fact belongs to, or who asks: a user, an agent, a run, or several of them together.
+
+    A fact without a scope belongs to all. One with scopes is seen by a scope that shares a part with one of them and
+    differs from it in none: user "ann" sees what belongs to (ann) and to (ann, run 7), but not what belongs to (bob)
+    or to (agent "coder") alone.
+    """
+
+    user: str | None = None
+    agent: str | None = None
+    run: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewFact:
     """A fact to be added. `tags` is a comma-separated string or a sequence of strings.
 
     `entities` None means: extract them from the content; a sequence (also an empty one) is taken as given. `roles` says
-    which entity has which part in the fact: {"owner": "Alice", "service": "nginx"}.
+    which entity has which part in the fact: {"owner": "Alice", "service": "nginx"}. `source` is free text: where the fact
+    is from, best as a path ("chat/42"). `metadata` is the application's: anything that JSON can hold, kept as it is. From
+    `expires_at` on (UTC unless it has a zone) it is no longer recalled. `supersedes` is the id of a fact that this one
+    replaces: the old one stays, but is no longer recalled.
     """
 
     content: str
@@ -41,11 +62,20 @@ class NewFact:
     entities: Sequence[str] | None = None
     trust_score: float = 0.5
     roles: Mapping[str, str] | None = None
+    source: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    expires_at: datetime | None = None
+    supersedes: int | None = None
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A stored fact. `tags` is comma separated; both times are UTC; `roles` is role -> entity."""
+    """A stored fact. `tags` is comma separated; times are UTC; `roles` is role -> entity.
+
+    `superseded_by` is the id of the fact that replaced it, 0 when that one is not in this file. `scopes` are those it
+    belongs to, as far as the asker sees them; none means all.
+    """
 
     fact_id: int
     content: str
@@ -58,6 +88,28 @@ class Fact:
     created_at: datetime
     updated_at: datetime
     roles: dict[str, str] = field(default_factory=dict, hash=False)
+    source: str | None = None
+    metadata: dict[str, Any] | None = field(default=None, hash=False)
+    expires_at: datetime | None = None
+    superseded_by: int | None = None
+    scopes: tuple[Scope, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the history: what a write did to a fact.
+
+    A new fact has neither `before` nor `after`; a removed one is whole in `before`, and `after` is None; otherwise the
+    two hold the fields that changed. `with_change` is the change of the same write that this one is undone with.
+    """
+
+    change_id: int
+    fact_id: int
+    action: str
+    changed_at: datetime
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    with_change: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +123,17 @@ class Entity:
     facts: int
 
 
+Order = Literal["newest", "oldest", "trusted", "doubtful", "retrieved"]
+"""In which order facts are listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which facts a recall may return at all; applied before any top is taken.
 
     `tags` are whole tags, compared without case; `match_tags` says whether one or all of them must be there.
-    `since` and `until` bound `created_at`, both inclusive.
+    `since` and `until` bound `created_at`, both inclusive. `scope` leaves out what it does not see, `current` what is
+    expired or superseded. `source` keeps what is from there or, as a path, from below it; `among` keeps these facts.
     """
 
     category: str | None = None
@@ -85,6 +142,10 @@ class Filter:
     min_trust: float = 0.0
     since: datetime | None = None
     until: datetime | None = None
+    scope: Scope | None = None
+    current: bool = False
+    source: str | None = None
+    among: Set[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +221,17 @@ class Contradiction:
     score: float
     reason: str
     shared_entities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """A fact in a plane where near points mean similar things; `x` and `y` are in [0, 1]."""
+
+    fact_id: int
+    x: float
+    y: float
+    category: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)

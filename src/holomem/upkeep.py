@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -134,6 +135,8 @@ def _notes(store: Store, semantics: Semantics) -> list[str]:
         )
     if semantics.form is not None:
         notes.append(f"the model takes more memory than it need: {semantics.form}")
+    if expired := len(store.records.expired(datetime.now(UTC))):
+        notes.append(f"{expired} facts are expired; `holomem purge` removes them")
     return notes
 
 

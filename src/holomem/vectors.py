@@ -1,6 +1,6 @@
 """The vectors of the file as arrays, one row a fact, filled when they are needed.
 
-`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact; `Atoms` does so for names. `Meanings` holds semantic
+`Phases` holds HRR vectors as int8 (cos, sin) pairs, 2 KB a fact; `EntityKeys` does so for names. `Meanings` holds semantic
 vectors as float32, 1.5 KB a fact, and rounded to int8 beside them for the scan over all facts, which reads a quarter of
 the memory so; where they would not fit the memory that the caller allows, each scan reads them from the file instead.
 """
@@ -20,23 +20,25 @@ from holomem.embedding import Calibration
 from holomem.lexicon import Growing
 from holomem.store import Store
 
-__all__ = ["Atoms", "Keys", "Meanings", "Phases"]
+__all__ = ["EntityKeys", "Keys", "Meanings", "Phases"]
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 _CHUNK = 2048  # vectors read from the file at a time: 3 MB
+_KEPT_KEYS = 4096  # of entities: 8 MB
 
 
 class Keys(NamedTuple):
-    """Keys of HRR vectors, made by `Phases.keys`: what compares with the first half of the phases, and with the rest."""
+    """Keys of HRR vectors, made by `Phases.keys`: whole, and what compares with the first half of the phases and the rest."""
 
+    whole: kernels.Rounded
     lead: kernels.Rounded
     rest: kernels.Rounded
 
-    def first(self) -> Keys:
+    def first(self, count: int = 1) -> Keys:
         """The first of them alone."""
-        return Keys(*(kernels.Rounded(values[:1], scales[:1]) for values, scales in self))
+        return Keys(*(kernels.Rounded(values[:count], scales[:count]) for values, scales in self))
 
 
 class Phases:
@@ -59,11 +61,11 @@ class Phases:
 
     def keys(self, keys: Floats) -> Keys:
         """Keys (e, 2 width) as `similarity` and `above` take them."""
-        values, scales = kernels.rounded(keys)
-        phases = values.reshape(len(values), 2, self.width)
+        whole = kernels.rounded(keys)
+        phases = whole.values.reshape(len(whole.values), 2, self.width)
         halves = phases[:, :, : self._lead], phases[:, :, self._lead :]
         # The factor of a sum is 1 / (127 x its width); of a half's, that of the whole, so that halves add up.
-        return Keys(*(kernels.Rounded(half.reshape(len(values), -1), scales) for half in halves))
+        return Keys(whole, *(kernels.Rounded(half.reshape(len(phases), -1), whole.scales) for half in halves))
 
     def similarity(self, keys: Keys, rows: Rows, ids: Rows) -> Floats:
         """Mean cosine of the phase difference between each key and each row: (e, r), NaN where absent."""
@@ -90,9 +92,9 @@ class Phases:
         return rows
 
     def unbound(self, role: Floats, rows: Rows, ids: Rows) -> Floats:
-        """Unit phasors (r, 2 width) of each row unbound by a role's phasors (2 width,); NaN where absent.
+        """Unit phasors (r, 2 width) of each row unbound by other phasors (2 width,); NaN where absent.
 
-        What is left is like the role's filler, with the similarity that the fact has with the two bound.
+        Unbound by a role, what is left is like the role's filler, with the similarity that the fact has with the two.
         """
         self._read(rows, ids)
         parts = [np.split(half.array[rows].astype(np.float32) / 127, 2, axis=1) for half in self._halves]
@@ -124,30 +126,42 @@ class Phases:
             self._unread -= len(part)
 
 
-class Atoms:
-    """The cleanup memory: atoms of names as int8 pairs, 2 KB each, made when they are first compared."""
+class EntityKeys:
+    """The keys of entities, bound to `hrr.ENTITY`, as int8 pairs of 2 KB; the cleanup memory of roles too."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, store: Store, width: int) -> None:
+        self._store = store
         self._width = width
-        self._row_of: dict[str, int] = {}
+        self._row_of: dict[int, int] = {}
         self._pairs = Growing(np.int8, 2 * width)
 
-    def rows(self, names: Sequence[str]) -> Rows:
-        """Where the atoms of these names stand."""
-        new = [name for name in dict.fromkeys(names) if name not in self._row_of]
+    def rows(self, entity_ids: Sequence[int]) -> Rows:
+        """Where the keys of these entities stand, until the next call; those not seen yet are made of their names."""
+        if len(self._row_of) > _KEPT_KEYS:
+            self._row_of, self._pairs = {}, Growing(np.int8, 2 * self._width)
+        new = [entity_id for entity_id in dict.fromkeys(entity_ids) if entity_id not in self._row_of]
         if new:
+            names = {entity_id: name for entity_id, name, _ in self._store.names(new)}
+            units = np.zeros((len(new), 2 * self._width), np.float32)
+            for row, entity_id in enumerate(new):
+                if entity_id in names:  # a link to an entity that is not there is like nothing
+                    units[row] = hrr.fresh_key(names[entity_id].lower(), hrr.ENTITY, self._width)
             self._row_of.update(zip(new, range(len(self._pairs), len(self._pairs) + len(new)), strict=True))
-            units = np.stack([hrr.phasors(name, self._width) for name in new])
             self._pairs.extend(np.rint(units * 127).astype(np.int8))
-        return np.array([self._row_of[name] for name in names], np.int64)
+        return np.array([self._row_of[entity_id] for entity_id in entity_ids], np.int64)
 
-    def similarity(self, unbound: Floats, rows: Rows) -> Floats:
-        """Mean cosine (u, r) of the phase difference between each of the unbound (u, 2 width) and each atom."""
-        return kernels.hrr_similarity(self._pairs.array, np.ascontiguousarray(unbound), rows)
+    def forget(self, entity_ids: Sequence[int]) -> None:
+        """Make the keys of these entities anew when they are asked for: they may be called otherwise now."""
+        for entity_id in entity_ids:
+            self._row_of.pop(entity_id, None)
 
-    def similarity_each(self, unbound: Floats, rows: Rows) -> NDArray[np.float64]:
-        """Mean cosine (u,) between each of the unbound (u, 2 width) and the atom at the same place of `rows` (u,)."""
-        dots = np.einsum("ij,ij->i", unbound, self._pairs.array[rows].astype(np.float32))
+    def similarity(self, keys: kernels.Rounded, rows: Rows) -> Floats:
+        """Mean cosine (k, r) of the phase difference between each of the keys (k, 2 width) and each entity's."""
+        return kernels.hrr_similarity(self._pairs.array, keys, rows)
+
+    def similarity_each(self, keys: Floats, rows: Rows) -> NDArray[np.float64]:
+        """Mean cosine (k,) between each of the keys (k, 2 width) and the entity's at the same place of `rows` (k,)."""
+        dots = np.einsum("ij,ij->i", keys, self._pairs.array[rows].astype(np.float32))
         return np.asarray(dots / (127 * self._width), np.float64)
 
 

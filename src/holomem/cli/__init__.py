@@ -10,6 +10,7 @@ import click
 
 from holomem import __version__
 from holomem.cli import commands, entities, model, tour, upkeep
+from holomem.cli import web as page
 from holomem.cli.program import Program
 
 __all__ = ["main"]
@@ -43,6 +44,8 @@ for _command in (  # in the order of `holomem --help`
     commands.edit,
     commands.remove,
     commands.feedback,
+    commands.history,
+    commands.undo,
     entities.entities,
     upkeep.import_facts,
     upkeep.export_facts,
@@ -50,8 +53,10 @@ for _command in (  # in the order of `holomem --help`
     upkeep.reembed,
     upkeep.status,
     upkeep.doctor,
+    upkeep.purge,
     upkeep.backup,
     model.model,
+    page.web,
     tour.show_demo,
 ):
     main.add_command(_command)

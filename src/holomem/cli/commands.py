@@ -12,7 +12,7 @@ from holomem.cli import render
 from holomem.cli.console import print_json, print_lines, read_stdin, say, visible
 from holomem.cli.program import Command, json_option, note, opened
 from holomem.errors import FactNotFound
-from holomem.types import NewFact, StructuralHit
+from holomem.types import NewFact, Scope, StructuralHit
 
 __all__ = [
     "add",
@@ -20,6 +20,7 @@ __all__ = [
     "contradictions",
     "edit",
     "feedback",
+    "history",
     "list_facts",
     "probe",
     "reason",
@@ -27,6 +28,7 @@ __all__ = [
     "remove",
     "search",
     "show",
+    "undo",
 ]
 
 EXPLAINED: Final = 3  # hits that `search --explain` takes apart
@@ -48,6 +50,30 @@ def _moment(_: click.Context, option: click.Parameter, value: str | None) -> dat
     if option.name == "until" and ":" not in value and "T" not in value:
         moment += timedelta(days=1, microseconds=-1)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _end(_: click.Context, __: click.Parameter, value: str | None) -> datetime | str | None:
+    """The time after which a fact is no longer recalled: a time, a number of days such as 30d, or never."""
+    if value is None or value == "never":
+        return value
+    if value.endswith("d") and value[:-1].isdecimal():
+        return datetime.now(UTC) + timedelta(days=int(value[:-1]))
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no time; use 30d, 2026-05-03, 2026-05-03T10:00 or never") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _scope(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Scope | None:
+    """user=NAME, agent=NAME, run=NAME, each at most once."""
+    parts: dict[str, str] = {}
+    for value in values:
+        part, equals, name = value.partition("=")
+        if part not in ("user", "agent", "run") or not equals or not name.strip() or part in parts:
+            raise click.BadParameter(f"{value!r} is no scope; use user=NAME, agent=NAME or run=NAME, each once")
+        parts[part] = name
+    return Scope(**parts) if parts else None
 
 
 def _fillers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
@@ -87,9 +113,26 @@ _half_life = click.option(
 )
 
 
+_asker = click.option(
+    "--scope",
+    multiple=True,
+    callback=_scope,
+    metavar="PART=NAME",
+    help="Who asks: user=, agent= or run=; may be repeated.",
+)
+_source = click.option("--source", metavar="TEXT", help="Where it is from.")
+_expires = click.option(
+    "--expires",
+    "expires_at",
+    callback=_end,
+    metavar="TIME",
+    help="Not recalled from then on: 30d, a day, a time, never.",
+)
+
+
 def _structural(function: F) -> F:
     """The options that probe, related and reason share."""
-    for option in (json_option, _half_life, _min_trust, _category, _limit):
+    for option in (json_option, _asker, _half_life, _min_trust, _category, _limit):
         function = option(function)
     return function
 
@@ -100,6 +143,10 @@ def _structural(function: F) -> F:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help="A name it is about; else found by itself.")
 @_role
+@_source
+@_expires
+@click.option("--supersedes", type=_ID, metavar="ID", help="The fact that this one replaces.")
+@_asker
 @json_option
 def add(
     contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], roles: dict[str, str] | None, **labels: Any
@@ -115,6 +162,10 @@ def add(
     if not contents or not all(content.strip() for content in contents):
         raise click.UsageError("nothing to add; a fact needs some text")
     contents = tuple(dict.fromkeys(content.strip() for content in contents))
+    if labels["expires_at"] == "never":
+        labels["expires_at"] = None
+    if labels["supersedes"] is not None and len(contents) > 1:
+        raise click.UsageError("--supersedes names one fact; give one to replace it")
     with opened(create=True) as memory:
         before = len(memory)
         ids = memory.add_many(
@@ -146,6 +197,7 @@ def add(
 @click.option("--cascade", is_flag=True, help="Only facts that hold every word; else the nearest meanings.")
 @_half_life
 @click.option("--explain", is_flag=True, help="Take the scores of the first hits apart.")
+@_asker
 @json_option
 def search(
     query: tuple[str, ...],
@@ -159,6 +211,7 @@ def search(
     cascade: bool,
     half_life: float,
     explain: bool,
+    scope: Scope | None,
     as_json: bool,
 ) -> None:
     """Find the facts that answer QUERY, best first.
@@ -177,6 +230,7 @@ def search(
             match_tags="all" if all_tags else "any",
             since=since,
             until=until,
+            scope=scope,
             **_given(min_trust=min_trust),
         )
         off = memory.status().channels if explain else {}
@@ -241,6 +295,7 @@ def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **cho
 @_category
 @_min_trust
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.7 unless given.")
+@_asker
 @json_option
 def contradictions(as_json: bool, **chosen: Any) -> None:
     """Find pairs of facts that cannot both hold, surest first."""
@@ -262,6 +317,8 @@ def contradictions(as_json: bool, **chosen: Any) -> None:
     "--limit", type=click.IntRange(1, LARGEST), default=50, metavar="N", help="At most so many; 50 unless given."
 )
 @click.option("--offset", type=click.IntRange(0, LARGEST), default=0, metavar="N", help="Pass over so many first.")
+@click.option("--current", is_flag=True, default=None, help="Only what is neither expired nor superseded.")
+@_asker
 @json_option
 def list_facts(limit: int, offset: int, as_json: bool, **chosen: Any) -> None:
     """List facts, newest first, also those of low trust. Also called `facts`."""
@@ -295,14 +352,14 @@ def show(fact_id: int, as_json: bool) -> None:
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help='The names it is about; "" for none.')
 @_role
 @click.option("--trust-delta", type=click.FloatRange(-1, 1), metavar="X", help="Add this to its trust.")
+@_source
+@_expires
 @json_option
 def edit(fact_id: int, content: str | None, as_json: bool, **changes: Any) -> None:
     """Change what is given of a fact; the rest stays."""
     given = _given(content=read_stdin().strip() if content == "-" else content, **changes)
     if not given:
-        raise click.UsageError(
-            "nothing to change; give --content, --category, --tag, --entity, --role or --trust-delta"
-        )
+        raise click.UsageError("nothing to change; `holomem edit --help` lists what can be")
     with opened(model="content" in given) as memory:
         fact = memory.update(fact_id, **given)
     print_json(fact) if as_json else print_lines(render.fact_lines(fact))
@@ -346,6 +403,36 @@ def feedback(fact_id: int, helpful: bool | None, as_json: bool) -> None:
         print_json(fact)
     else:
         say(f"trust of {fact_id} is {fact.trust_score:.2f} now")
+
+
+@click.command(cls=Command)
+@click.argument("fact_id", metavar="[ID]", type=_ID, required=False)
+@_limit
+@json_option
+def history(fact_id: int | None, limit: int, as_json: bool) -> None:
+    """List what was done to a fact, or to all, newest first.
+
+    `holomem undo` takes the number of a change.
+    """
+    with opened(model=False) as memory:
+        found = memory.history(fact_id, limit=limit)
+    if as_json:
+        print_json(found)
+    else:
+        _shown(render.change_table(found))
+
+
+@click.command(cls=Command)
+@click.argument("change_id", metavar="CHANGE", type=_ID)
+@json_option
+def undo(change_id: int, as_json: bool) -> None:
+    """Take back a change that `holomem history` lists.
+
+    That is a change too, and can be undone.
+    """
+    with opened() as memory:
+        memory.undo(change_id)
+    print_json({"undone": change_id}) if as_json else say(f"change {change_id} is undone")
 
 
 def _given(**options: Any) -> dict[str, Any]:

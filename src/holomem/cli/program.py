@@ -18,6 +18,7 @@ import click
 from holomem.cli.console import say, visible
 from holomem.errors import DegradedWarning, HolomemError
 from holomem.memory import Memory
+from holomem.paths import default_path
 
 __all__ = [
     "IN_MEMORY",
@@ -125,19 +126,6 @@ class Program(click.Group):
 def settings() -> Settings:
     """The settings of the running command."""
     return click.get_current_context().ensure_object(Settings)
-
-
-def default_path() -> Path:
-    """The file in the platform's data folder."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME", ""))
-        if not base.is_absolute():  # the XDG specification: a relative path is to be ignored
-            base = Path.home() / ".local" / "share"
-    return base / "holomem" / "memory.db"
 
 
 def same_file(path: str) -> bool:

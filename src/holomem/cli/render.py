@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Final
 
 from holomem.cli.console import Column, pad, table, time, visible
 from holomem.embedding.sources import Build, CheckedFile, ModelState
-from holomem.types import Answer, Contradiction, Entity, Fact, Hit, ModelId, Status, StructuralHit
+from holomem.types import Answer, Change, Contradiction, Entity, Fact, Hit, ModelId, Scope, Status, StructuralHit
 
 __all__ = [
     "answer_lines",
+    "change_table",
     "conflicts",
     "entity_table",
     "explanation",
@@ -111,6 +113,13 @@ def fact_table(facts: Sequence[Fact]) -> Iterator[str]:
 def fact_lines(fact: Fact) -> Iterator[str]:
     """Everything about one fact."""
     first, *rest = [visible(line) for line in fact.content.split("\n")]
+    beside = [("source", visible(fact.source or "")), ("belongs to", visible("; ".join(map(_scope, fact.scopes))))]
+    if fact.expires_at is not None:
+        beside.append(("expires", time(fact.expires_at)))
+    if fact.superseded_by is not None:
+        beside.append(
+            ("replaced", f"by fact {fact.superseded_by}" if fact.superseded_by else "by one that is not here")
+        )
     yield from _pairs(
         ("fact", str(fact.fact_id)),
         ("content", "\n".join([first, *rest])),
@@ -122,7 +131,39 @@ def fact_lines(fact: Fact) -> Iterator[str]:
         ("retrieved", f"{fact.retrieval_count} times, rated helpful {fact.helpful_count} times"),
         ("created", time(fact.created_at)),
         ("updated", time(fact.updated_at)),
+        *(pair for pair in beside if pair[1]),
     )
+
+
+def change_table(changes: Sequence[Change]) -> Iterator[str]:
+    """A line per change."""
+    columns: list[Column] = [
+        ("change", "right"),
+        ("time", "left"),
+        ("fact", "right"),
+        ("what", "left"),
+        ("how", "left"),
+    ]
+    rows = [[str(c.change_id), time(c.changed_at), str(c.fact_id), c.action, _how(c)] for c in changes]
+    return table(columns, rows)
+
+
+def _how(change: Change) -> str:
+    """What a change did, in one line: the content of a fact that came or went, else each field."""
+    before, after = change.before or {}, change.after or {}
+    if change.before is None or change.after is None:
+        return str((before or after).get("content", ""))
+    return ", ".join(
+        f"{name}: {_value(before[name])} -> {_value(after[name])}" for name in after if name != "updated_at"
+    )
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _scope(scope: Scope) -> str:
+    return ", ".join(f"{part} {name}" for part, name in asdict(scope).items() if name is not None)
 
 
 def entity_table(entities: Sequence[Entity]) -> Iterator[str]:

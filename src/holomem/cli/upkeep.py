@@ -18,7 +18,7 @@ from holomem.cli.program import IN_MEMORY, Command, Failure, json_option, note, 
 from holomem.memory import Memory
 from holomem.types import ImportReport, Status
 
-__all__ = ["backfill", "backup", "doctor", "export_facts", "import_facts", "reembed", "status"]
+__all__ = ["backfill", "backup", "doctor", "export_facts", "import_facts", "purge", "reembed", "status"]
 
 
 @click.command("import", cls=Command)
@@ -144,6 +144,19 @@ def doctor(ctx: click.Context, repair: bool, as_json: bool) -> None:
         ctx.exit(1)
     if not as_json:
         say("\nall is well")
+
+
+@click.command(cls=Command)
+@click.option("--history", is_flag=True, help="Erase the history of changes too: nothing can be undone then.")
+@json_option
+def purge(history: bool, as_json: bool) -> None:
+    """Remove the facts whose time is over.
+
+    The text of removed facts stays in the history until that is erased.
+    """
+    with opened(model=False) as memory:
+        count = memory.purge(history=history)
+    print_json({"removed": count}) if as_json else say(f"{count} expired facts removed")
 
 
 @click.command(cls=Command)
