@@ -41,10 +41,12 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "history",
         "revise",
         "portable",
+        "projection",
         "upkeep",
     },
     {"memory"},
     {"demo", "tools", "aio", "compat"},
+    {"web"},
     {"cli", "__main__", "__init__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

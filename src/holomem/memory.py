@@ -6,14 +6,14 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar, get_args
 
 from holomem import contradictions as conflicts
 from holomem import fusion, history, ingest, naming, portable, revise, scoping, structure, text, upkeep
@@ -24,6 +24,7 @@ from holomem.embedding import Embedder
 from holomem.embedding.sources import default_embedder, fetch_if_missing
 from holomem.errors import DegradedWarning, HolomemError, ModelError, StoreError
 from holomem.index import Index, Names
+from holomem.projection import project
 from holomem.semantics import Semantics
 from holomem.store import Store, split_list
 from holomem.types import (
@@ -37,8 +38,10 @@ from holomem.types import (
     Filter,
     Hit,
     ImportReport,
+    MapPoint,
     ModelId,
     NewFact,
+    Order,
     Scope,
     Status,
     StructuralHit,
@@ -204,12 +207,13 @@ class Memory:
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int | None = 50,
+        order: Order = "newest",
         offset: int = 0,
         current: bool = False,
         source: str | None = None,
         scope: Scope | None = None,
     ) -> list[Fact]:
-        """Facts, newest first, also those below the trust floor; counts nothing as retrieved.
+        """Facts in an order, also those below the trust floor; counts nothing as retrieved.
 
         `matching` keeps those that hold every word of it. `limit` None gives all. `current` leaves out what is expired or
         superseded. `source` keeps what is from there or, as a path, from below it.
@@ -221,6 +225,8 @@ class Memory:
             raise ValueError(f"limit is {limit}; use at least 1, or None for all")
         if offset < 0:
             raise ValueError(f"offset is {offset}; use 0 or more")
+        if order not in get_args(Order):
+            raise ValueError(f"order is {order!r}; use one of {', '.join(get_args(Order))}")
         match = None
         if text.check(matching, "matching").strip():
             match = text.match_all(text.query_terms(matching))
@@ -228,8 +234,13 @@ class Memory:
                 return []
         with self._lock:
             self._flush()
-            facts = self._store.facts(chosen, match=match, limit=limit, offset=offset)
+            facts = self._store.facts(chosen, match=match, order=order, limit=limit, offset=offset)
         return [scoping.own(fact, asker) for fact in facts]
+
+    def categories(self, *, scope: Scope | None = None) -> dict[str, int]:
+        """The categories that are in use, and how many facts each has, by name."""
+        with self._lock:
+            return self._store.categories(Filter(scope=self._asker(scope)))
 
     def update(
         self,
@@ -420,10 +431,12 @@ class Memory:
         until: datetime | None = None,
         among: Set[int] | None = None,
         scope: Scope | None = None,
+        count: bool = True,
     ) -> list[Hit]:
         """The facts that answer a question, best first, each with what its score is made of. Any text is a query.
 
-        With `among` only the facts of these ids may answer. What is returned counts as retrieved, once each.
+        With `among` only the facts of these ids may answer. What is returned counts as retrieved, once each, unless
+        `count` is False.
         Raises ValueError or TypeError for a bad argument.
         """
         question = text.check(query, "query")
@@ -444,6 +457,7 @@ class Memory:
                 half_life_days=self._half_life_days,
                 candidates=self._candidates,
             ),
+            count=count,
         )
 
     def probe(
@@ -550,9 +564,8 @@ class Memory:
     ) -> list[Conflict]:
         """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
         _check_limit(limit)
+        chosen = self._recalled(Filter(), scope)
         content = ingest.statement(NewFact(content)).content
-        asker = self._asker(scope)
-        chosen = Filter(scope=asker, current=True)
         self._mend()
         with self._lock:
             known = self._store.find(content)
@@ -561,9 +574,17 @@ class Memory:
             self._refresh()
             vector = None if vectors is None else vectors[0]
             found = conflicts.conflicts(
-                self._index, self._names, self._store, content, vector, chosen, limit=limit, min_score=min_score
+                self._index, self._names, self._store, chosen, content, vector, limit=limit, min_score=min_score
             )
-        return [replace(c, fact=scoping.own(c.fact, asker)) for c in found]
+        return [replace(conflict, fact=scoping.own(conflict.fact, chosen.scope)) for conflict in found]
+
+    def map(self, *, scope: Scope | None = None) -> list[MapPoint]:
+        """The newest 2000 facts as points in a plane, near ones meaning similar things; empty without a model."""
+        chosen = self._recalled(_filter(None, (), "any", 0.0, None, None), scope)
+        self._mend()
+        with self._lock, self._database.read():
+            self._refresh()
+            return project(self._index, self._store, chosen)
 
     # ---- upkeep -----------------------------------------------------------------------------------------------
 
@@ -615,12 +636,12 @@ class Memory:
             self._flush()
             return self._database.backup(destination)
 
-    def export(self, lines: portable.Writable) -> int:
-        """Write every fact as one line of JSON, and return how many."""
+    def export(self, lines: portable.Writable, *, fact_ids: Collection[int] | None = None) -> int:
+        """Write every fact, or those of these ids, as one line of JSON, and return how many."""
         with self._lock:
             self._flush()
             with self._database.read():
-                return portable.export(self._store, lines, self._scope)
+                return portable.export(self._store, lines, self._scope, fact_ids)
 
     def load(self, lines: Iterable[str], *, restore: bool = False, dry_run: bool = False) -> ImportReport:
         """Take over exported facts, and say what that did, or with `dry_run` would do.
@@ -694,29 +715,30 @@ class Memory:
         """The filter of a recall: what the asker sees of what still holds."""
         return replace(chosen, scope=self._asker(scope), current=True)
 
-    def _recall(self, limit: int, asker: Scope | None, find: Callable[[], list[H]]) -> list[H]:
-        """What `find` returns on one snapshot of the file; its facts are counted as retrieved."""
+    def _recall(self, limit: int, asker: Scope | None, find: Callable[[], list[H]], *, count: bool = True) -> list[H]:
+        """What `find` returns on one snapshot of the file; its facts are counted as retrieved if they are to be."""
         _check_limit(limit)
         self._mend()
         with self._lock:
             with self._database.read():
                 self._refresh()
-                hits = [self._counting(hit, asker) for hit in find()]
+                hits = [self._counting(hit, asker, int(count)) for hit in find()]
             if len(self._uncounted) >= COUNTED or time.monotonic() - self._counted > COUNTED_SECONDS:
                 self._flush(wait=False)
         return hits
 
-    def _counting(self, hit: H, asker: Scope | None) -> H:
-        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted too."""
+    def _counting(self, hit: H, asker: Scope | None, times: int) -> H:
+        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted then."""
         if isinstance(hit, Answer | Companion):
-            return replace(hit, facts=tuple(self._retrieved(fact, asker) for fact in hit.facts))
-        fact = self._retrieved(hit.fact, asker)
+            return replace(hit, facts=tuple(self._retrieved(fact, asker, times) for fact in hit.facts))
+        fact = self._retrieved(hit.fact, asker, times)
         return hit if fact is hit.fact else replace(hit, fact=fact)
 
-    def _retrieved(self, fact: Fact, asker: Scope | None) -> Fact:
+    def _retrieved(self, fact: Fact, asker: Scope | None, times: int) -> Fact:
         fact = scoping.own(fact, asker)
         waiting = self._uncounted.get(fact.fact_id, 0)
-        self._uncounted[fact.fact_id] = waiting + 1
+        if waiting + times:
+            self._uncounted[fact.fact_id] = waiting + times
         return replace(fact, retrieval_count=fact.retrieval_count + waiting) if waiting else fact
 
     def _flush(self, *, wait: bool = True) -> None:

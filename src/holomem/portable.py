@@ -10,7 +10,7 @@ with the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -46,10 +46,13 @@ class Record:
     scopes: tuple[Scope, ...]
 
 
-def export(store: Store, lines: Writable, asker: Scope | None = None) -> int:
-    """Write every fact that the asker sees as one line, oldest first, and return how many."""
+def export(store: Store, lines: Writable, asker: Scope | None = None, fact_ids: Collection[int] | None = None) -> int:
+    """Write every fact that the asker sees, or those of these ids, as one line, oldest first, and return how many."""
     entities = {e.name: {"name": e.name, "type": e.entity_type, "aliases": list(e.aliases)} for e in store.entities()}
     facts = [scoping.own(fact, asker) for fact in store.facts(Filter(scope=asker))]
+    if fact_ids is not None:
+        wanted = set(fact_ids)
+        facts = [fact for fact in facts if fact.fact_id in wanted]
     newer = dict(store.contents([fact.superseded_by for fact in facts if fact.superseded_by]))
     for fact in reversed(facts):
         line = {**_line(fact, entities, newer), "unlinked": sorted(store.unlinked(fact.fact_id))}
@@ -224,7 +227,7 @@ def _together(held: tuple[Scope, ...], given: tuple[Scope, ...]) -> tuple[Scope,
 def _join(store: Store, fact_id: int, scopes: tuple[Scope, ...]) -> None:
     """Let a fact of some belong to more of them."""
     held = store.records.scopes([fact_id]).get(fact_id, ())
-    more = [scope for scope in scopes if not any(scoping.covers(h, scope) for h in held)]
+    more = [scope for scope in scopes if scope not in held]
     if held and more:
         with Journal(store, "import").changing(fact_id):
             store.records.set_scopes(fact_id, [*held, *more])

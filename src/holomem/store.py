@@ -21,7 +21,7 @@ from holomem import banks
 from holomem.database import Database
 from holomem.errors import DuplicateFact, FactNotFound
 from holomem.records import PLAIN, Records, condition
-from holomem.types import Entity, Fact, Filter, ModelId
+from holomem.types import Entity, Fact, Filter, ModelId, Order
 
 __all__ = ["FactRow", "Store"]
 
@@ -33,6 +33,15 @@ _BATCH: Final = 500  # ids in one IN (...): well below SQLite's limit of 999 var
 _LOOKED_AT: Final = 32  # facts of which the first two with a word in lower case are sought
 _KEPT_CHANGES: Final = 20_000  # a reader that is further behind reads everything anew
 _EPOCH: Final = "CAST(strftime('%s', {0}) AS REAL)"
+
+
+_ORDERS: Final[dict[Order, str]] = {
+    "newest": "f.fact_id DESC",
+    "oldest": "f.fact_id",
+    "trusted": "f.trust_score DESC, f.fact_id DESC",
+    "doubtful": "f.trust_score, f.fact_id DESC",
+    "retrieved": "f.retrieval_count DESC, f.fact_id DESC",
+}
 
 
 class FactRow(NamedTuple):
@@ -84,19 +93,32 @@ class Store:
         return None if row is None else int(row[0])
 
     def facts(
-        self, chosen: Filter, *, match: str | None = None, limit: int | None = None, offset: int = 0
+        self,
+        chosen: Filter,
+        *,
+        match: str | None = None,
+        order: Order = "newest",
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Fact]:
-        """Facts that pass the filter, newest first; with `match` (an FTS5 query) those that hold its words."""
+        """Facts that pass the filter, in an order; with `match` (an FTS5 query) those that hold its words."""
         where, values = _where(chosen)
         if match is not None:
             where += " AND f.fact_id IN (SELECT rowid FROM facts_fts WHERE facts_fts MATCH ?)"
             values.append(match)
         with self.database.read() as connection:
             rows = connection.execute(
-                f"SELECT {_FACT} FROM facts f WHERE {where} ORDER BY f.fact_id DESC LIMIT ? OFFSET ?",
+                f"SELECT {_FACT} FROM facts f WHERE {where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
                 (*values, -1 if limit is None else limit, offset),
             ).fetchall()
             return self._facts(connection, rows)
+
+    def categories(self, chosen: Filter) -> dict[str, int]:
+        """The categories of the facts that pass the filter, and how many facts each has, by name."""
+        where, values = _where(chosen)
+        statement = f"SELECT coalesce(f.category, 'general'), count(*) FROM facts f WHERE {where} GROUP BY 1 ORDER BY 1"
+        with self.database.read() as connection:
+            return {str(name): int(count) for name, count in connection.execute(statement, values)}
 
     def ids(self, chosen: Filter) -> list[int]:
         """The ids of the facts that pass the filter."""

@@ -21,8 +21,10 @@ __all__ = [
     "Filter",
     "Hit",
     "ImportReport",
+    "MapPoint",
     "ModelId",
     "NewFact",
+    "Order",
     "Scope",
     "Scores",
     "Status",
@@ -120,6 +122,10 @@ class Entity:
     entity_type: str
     aliases: tuple[str, ...]
     facts: int
+
+
+Order = Literal["newest", "oldest", "trusted", "doubtful", "retrieved"]
+"""In which order facts are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +236,17 @@ class Contradiction:
     score: float
     reason: str
     shared_entities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """A fact in a plane where near points mean similar things; `x` and `y` are in [0, 1]."""
+
+    fact_id: int
+    x: float
+    y: float
+    category: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)

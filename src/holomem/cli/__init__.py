@@ -10,6 +10,7 @@ import click
 
 from holomem import __version__
 from holomem.cli import commands, entities, model, tour, upkeep
+from holomem.cli import web as page
 from holomem.cli.program import Program
 
 __all__ = ["main"]
@@ -55,6 +56,7 @@ for _command in (  # in the order of `holomem --help`
     upkeep.purge,
     upkeep.backup,
     model.model,
+    page.web,
     tour.show_demo,
 ):
     main.add_command(_command)

@@ -293,7 +293,9 @@ def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **cho
 @_limit
 @_category
 @_min_trust
-@click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.5 unless given.")
+@click.option(
+    "--threshold", "min_score", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.5 unless given."
+)
 @_asker
 @json_option
 def contradictions(as_json: bool, **chosen: Any) -> None:

@@ -1,0 +1,128 @@
+"""The words of the page, in English and Russian."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["Words", "language"]
+
+_WORDS: Final = {
+    "facts": ("facts", "факты"),
+    "entities": ("entities", "сущности"),
+    "contradictions": ("contradictions", "противоречия"),
+    "health": ("health", "состояние"),
+    "map": ("map", "карта"),
+    "search": ("Search by meaning, words and names", "Поиск по смыслу, словам и именам"),
+    "filter": ("only facts that hold all the words", "только факты со всеми словами"),
+    "any_category": ("any category", "любая категория"),
+    "category": ("Category", "Категория"),
+    "order": ("Order", "Порядок"),
+    "newest": ("newest first", "сначала новые"),
+    "oldest": ("oldest first", "сначала старые"),
+    "trusted": ("most trusted first", "сначала надёжные"),
+    "doubtful": ("least trusted first", "сначала сомнительные"),
+    "retrieved": ("most recalled first", "сначала востребованные"),
+    "show": ("show", "показать"),
+    "add": ("add a fact", "добавить факт"),
+    "content": ("Fact", "Факт"),
+    "tags": ("Tags", "Теги"),
+    "names": ("Entities, separated by commas", "Сущности через запятую"),
+    "save": ("save", "сохранить"),
+    "cancel": ("cancel", "отмена"),
+    "edit": ("edit", "править"),
+    "remove": ("remove", "удалить"),
+    "undo": ("undo", "вернуть"),
+    "helpful": ("Helpful", "Полезно"),
+    "unhelpful": ("Not helpful", "Бесполезно"),
+    "trust": ("trust", "доверие"),
+    "why": ("why", "почему"),
+    "channel": ("channel", "канал"),
+    "share": ("share", "доля"),
+    "weight": ("weight", "вес"),
+    "fts": ("keywords", "слова"),
+    "jaccard": ("overlap", "совпадение"),
+    "hrr": ("structure", "структура"),
+    "semantic": ("meaning", "смысл"),
+    "relevance": ("relevance", "близость"),
+    "score": ("score", "оценка"),
+    "decay": ("decay", "давность"),
+    "shared_terms": ("terms in common", "общие слова"),
+    "missing": ("missing", "нет"),
+    "older": ("next", "дальше"),
+    "newer": ("back", "назад"),
+    "export": ("export as JSON lines", "выгрузить строками JSON"),
+    "nothing": (
+        "Nothing found. Try other words, or any category.",
+        "Ничего не нашлось. Попробуйте другие слова или любую категорию.",
+    ),
+    "empty": (
+        'This memory is empty. Add the first fact here, or run: holomem add "…"',
+        "Память пуста. Добавьте первый факт здесь или командой: holomem add «…»",
+    ),
+    "saved": ("Saved.", "Сохранено."),
+    "added": ("Added.", "Добавлено."),
+    "removed": ("Removed.", "Удалено."),
+    "restored": ("It is back.", "Возвращено."),
+    "rated": ("Rated.", "Оценка учтена."),
+    "rename": ("rename", "переименовать"),
+    "new_name": ("New name", "Новое имя"),
+    "merge": ("merge into this", "влить сюда"),
+    "other_name": ("The other name", "Другое имя"),
+    "alias": ("add another name", "добавить ещё имя"),
+    "aliases": ("other names", "другие имена"),
+    "unalias": ("not its name", "это не его имя"),
+    "beside": ("What stands beside it", "Что стоит рядом"),
+    "its_facts": ("Its facts", "Факты о нём"),
+    "related": ("Facts that are related", "Связанные факты"),
+    "no_entities": ("No entities yet: they come with facts.", "Сущностей пока нет: они появляются с фактами."),
+    "no_pairs": ("No two facts contradict each other.", "Факты друг другу не противоречат."),
+    "keep": ("keep this, remove the other", "оставить это, другое удалить"),
+    "keep_both": ("keep both", "оставить оба"),
+    "kept": ("Both stay.", "Оба остаются."),
+    "backfill": ("make the missing vectors", "создать недостающие векторы"),
+    "running": ("making vectors", "создаются векторы"),
+    "check": ("check the whole file", "проверить весь файл"),
+    "sound": ("The file is sound.", "Файл цел."),
+    "on": ("on", "включён"),
+    "off": ("off", "выключен"),
+    "file": ("file", "файл"),
+    "model": ("model", "модель"),
+    "vectors": ("meaning vectors", "векторы смысла"),
+    "memory": ("memory of this process", "память процесса"),
+    "size": ("file size", "размер файла"),
+    "kernel": ("kernel", "ядро"),
+    "problem": ("problem", "неполадка"),
+    "note": ("note", "заметка"),
+    "no_map": ("There are no meaning vectors to draw. See health.", "Нет векторов смысла для карты. См. состояние."),
+    "map_said": ("Each dot is a fact; near dots mean similar things.", "Точка — факт; близкие точки похожи по смыслу."),
+    "token": ("Access token", "Ключ доступа"),
+    "enter": ("enter", "войти"),
+    "wrong_token": ("That is not the token.", "Это не тот ключ."),
+    "read_only": ("This page is read-only.", "Только чтение."),
+    "error": ("That did not work", "Не получилось"),
+    "home": ("back to the facts", "к фактам"),
+    "skip": ("to the content", "к содержанию"),
+}
+
+
+class Words:
+    """The words of one language; `words.save` is the text under "save"."""
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+        self._place = 1 if lang == "ru" else 0
+
+    def __getitem__(self, key: str) -> str:
+        return _WORDS[key][self._place]
+
+
+def language(accepted: str) -> str:
+    """The first language of an Accept-Language header that we speak: "en" or "ru"."""
+    wanted = []
+    for place, part in enumerate(accepted.split(",")[:20]):
+        name, _, quality = part.strip().partition(";q=")
+        try:
+            wanted.append((-float(quality or 1), place, name.lower()[:2]))
+        except ValueError:
+            continue
+    return next((name for _, _, name in sorted(wanted) if name in ("en", "ru")), "en")
