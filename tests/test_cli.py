@@ -195,6 +195,14 @@ def test_contradictions_show_both_facts_and_the_reason(run):
     assert [first.split()[0], second.split()[0]] == ["1", "2"]
 
 
+def test_add_notes_what_a_new_fact_contradicts(run):
+    run("add", "Alice lives in Berlin", "--entity", "Alice")
+    added = run("add", "Alice lives in Lisbon", "--entity", "Alice")
+    assert "2 contradicts 1" in added.stderr
+    assert "Berlin / Lisbon" in added.stderr
+    assert "contradicts" not in run("add", "Alice plays the cello", "--entity", "Alice").stderr
+
+
 def test_list_pages_filters_and_has_an_alias(filled):
     result = filled("list", "--limit", 3)
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["id", "4", "3", "2"]

@@ -17,6 +17,8 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "_stopwords",
         "_commonwords",
         "_claimwords",
+        "_sentences",
+        "claims",
         "_namekeys",
         "_extraction",
         "text",
@@ -36,7 +38,6 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "search",
         "structure",
         "roles",
-        "claims",
         "contradictions",
         "history",
         "revise",
@@ -46,7 +47,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
     },
     {"memory"},
     {"demo", "tools", "aio", "compat"},
-    {"web"},
+    {"hermes", "mcp", "web"},
     {"cli", "__main__", "__init__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -84,7 +85,7 @@ def test_sql_stands_in_five_modules_only(path):
 def test_importing_holomem_loads_no_heavy_library():
     code = "import sys, holomem; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "asyncio"} & set(loaded)
+    assert not {"onnxruntime", "tokenizers", "huggingface_hub", "http.server", "click", "mcp", "asyncio"} & set(loaded)
 
 
 def test_the_public_names_are_these():

@@ -227,3 +227,14 @@ def test_sentences_without_spaces_are_compared_by_their_terms_hrr_05():
     assert near > 0.3
     assert abs(similarity("供应商账期为月结", "天气很好我们去公园")) < 0.1
     assert similarity("state-of-the-art tools", "state of the art tools") > 0.3
+
+
+def test_a_fact_of_two_entities_of_one_name_is_returned_once(memory, path):
+    """Two programs made an entity of the same name."""
+    fact_id = memory.add("Ann Lee owns the billing service", entities=["Ann Lee"])
+    raw = sqlite3.connect(path)
+    raw.execute("INSERT INTO entities (name) VALUES ('ann lee')")
+    raw.execute("INSERT INTO fact_entities SELECT ?, max(entity_id) FROM entities", (fact_id,))
+    raw.commit()
+    raw.close()
+    assert [hit.fact.fact_id for hit in memory.probe("Ann Lee")] == [fact_id]

@@ -21,10 +21,8 @@ NEGATIONS: Final = frozenset(
 )
 """English contractions with n't and French n' are found by their form."""
 
-DETERMINERS: Final = frozenset(
-    """no without nor kein keine keinen keinem keiner keines ohne sin ningún ninguna sans aucun aucune без senza""".split()
-)
-"""Negations of the noun that follows, and of that alone."""
+NO_MORE: Final = frozenset("longer anymore больше более mehr más plus mais più 再".split())
+"""What only says, beside a negation, that something held before."""
 
 UNSPACED_NEGATION: Final = re.compile(
     "(?:(?<!差)不(?![同断过])|没有?|无(?![线论])|未(?!来)|(?<![特区分级识])别(?!人)|非(?!常|洲))|ない|ません|なかった|않|없|못"
@@ -39,9 +37,13 @@ ENDED: Final = frozenset(
 )
 """Words that put a statement into the past: it may have held, whatever holds now."""
 
+RECURRING: Final = frozenset(
+    "every each каждый каждую каждое по jeden jede jedes cada todos todas chaque tous toutes 每".split()
+)
+
 COPULAS: Final = frozenset(
     """
-    is are was were be been isn't aren't wasn't weren't ist sind war waren es son era eran fue está están est sont
+    is are was were be been isn't aren't wasn't weren't ist sind waren es era eran fue está están est sont
     était étaient sera é são foi è sono называется является это
     """.split()
 )

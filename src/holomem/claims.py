@@ -14,201 +14,82 @@ The weights were set by hand on English and checked on pairs in other languages 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from holomem import _claimwords as known
-from holomem import text
-from holomem._stopwords import STOPWORDS
+from holomem._sentences import (
+    CONTENT,
+    FUNCTION,
+    NAME,
+    NUMBER,
+    TIME,
+    YEAR,
+    Claim,
+    is_unspaced,
+    opposites_of,
+    parse,
+)
 
 __all__ = ["Claim", "Judgement", "judge", "parse"]
 
-MAX_SENTENCES: Final = 6  # of a text
-
-FUNCTION, NEGATION, CONTENT, NAME, NUMBER, TIME = range(6)
-
-_WORD: Final = re.compile(r"[^\W_]+(?:(?:['’.:/@+-]|(?<=\d),(?=\d))[^\W_]+)*")
-_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*(?:%|[a-z]{1,2})?", re.IGNORECASE)
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_SENTENCE: Final = re.compile(r"(?<=[^\W\d_]{2}[.!?…])\s+|(?<=[\d)\]\"'»”][.!?])\s+|(?<=[。！？])|\n+|;\s")
-_LABEL: Final = re.compile(r"([^\W\d_](?:\w| \w){0,30}):\s")
-_ASIDE: Final = re.compile(r"\[[^\[\]]*\]")
-_CLAUSE: Final = re.compile(r"[,;.!?。，；！？]\s|[。，；！？]|\s[—–-]\s")
-_UNSPACED_FUNCTION: Final = frozenset("的了在是着过和与于吗呢吧个がはをにでのとも")
 _UNSPACED_COPULAS: Final = frozenset("是は")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence as `judge` sees it: its words in order; characters of scripts without spaces are words."""
-
-    words: tuple[str, ...]  # as written
-    folded: tuple[str, ...]
-    keys: tuple[str, ...]  # stems: what two sentences share
-    kinds: tuple[int, ...]
-    scope: frozenset[int]  # places of the content words in the clauses that hold a negation; empty: nothing is denied
-    focus: frozenset[int]  # places of the words right under a negation
-    lower: frozenset[str]  # folded words that are written in lower case
-    unspaced: str  # the characters that are words, in one run
-    speaker: str  # the name before a colon that opens the text: "Ann: I like it"
-    alone: bool  # is all that the text says
-    ended: bool  # says that something is over
-    places: dict[str, tuple[int, ...]]  # key -> places of the words that are not function words or negations
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
-    """How sure it is that two claims cannot both hold, in [0, 1], and why ("" at 0)."""
+    """How sure it is that two claims cannot both hold, in [0, 1], and why ("" at 0).
+
+    `values` are what each says for the same property, where that is the reason.
+    """
 
     score: float
     reason: str
+    values: tuple[str, str] | None = None
 
 
 SENTENCES: Final = 0.85  # what a conflict of two sentences among several counts
 NOTHING: Final = Judgement(0.0, "")
 
 
-def parse(content: str) -> tuple[Claim, ...]:
-    """The claims of a text, one for each of its first sentences; a question claims nothing."""
-    content = text.clean(content)
-    label = _LABEL.match(content)
-    content = _ASIDE.sub(" ", content)
-    sentences = [sentence for sentence in _SENTENCE.split(content) if sentence][: 2 * MAX_SENTENCES]
-    speaker = label[1].casefold() if label else ""
-    claims = (
-        _claim(sentence, speaker, len(sentences) == 1)
-        for sentence in sentences
-        if not sentence.rstrip().endswith(("?", "？"))
-    )
-    return tuple(claim for claim in islice(claims, MAX_SENTENCES) if claim.places)
-
-
-def _claim(sentence: str, speaker: str, alone: bool) -> Claim:
-    shouting = sentence.isupper()
-    denied = [] if sentence.isascii() else [m.start() for m in known.UNSPACED_NEGATION.finditer(sentence)]
-    words: list[tuple[str, int]] = []  # word, place in the sentence
-    unspaced = ""
-    for match in _WORD.finditer(sentence):
-        if _is_unspaced(match[0]):
-            words += [(char, match.start() + i) for i, char in enumerate(match[0])]
-            unspaced += match[0]
-        else:
-            words.append((match[0], match.start()))
-    analysed = [_word(word, shouting) for word, _ in words]
-    kinds = [kind for _, _, kind in analysed]
-    for i, (word, at) in enumerate(words):
-        if at in denied:
-            kinds[i] = NEGATION
-        elif kinds[i] == NEGATION and i and word[0].isupper() and not _CLAUSE.search(sentence[words[i - 1][1] : at]):
-            kinds[i] = NAME
-    folded = tuple(f for f, _, _ in analysed)
-    keys = tuple(k for _, k, _ in analysed)
-    places: dict[str, tuple[int, ...]] = {}
-    for i, (key, kind) in enumerate(zip(keys, kinds, strict=True)):
-        if kind > NEGATION:
-            places[key] = (*places.get(key, ()), i)
-    scope, focus = _denied(sentence, words, kinds, folded)
-    lower = frozenset(f for (w, _), f in zip(words, folded, strict=True) if w.islower())
-    ended = not known.ENDED.isdisjoint(folded)
-    return Claim(
-        tuple(w for w, _ in words),
-        folded,
-        keys,
-        tuple(kinds),
-        scope,
-        focus,
-        lower,
-        unspaced,
-        speaker,
-        alone,
-        ended,
-        places,
-    )
-
-
-def _denied(
-    sentence: str, words: Sequence[tuple[str, int]], kinds: Sequence[int], folded: Sequence[str]
-) -> tuple[frozenset[int], frozenset[int]]:
-    """Places of the content words in clauses with a negation, and of those right under one."""
-    if NEGATION not in kinds:
-        return frozenset(), frozenset()
-    breaks = [m.start() for m in _CLAUSE.finditer(sentence)]
-    clause = [sum(b < at for b in breaks) for _, at in words]
-    denying = {clause[i] for i, kind in enumerate(kinds) if kind == NEGATION}
-    scope = frozenset(i for i, kind in enumerate(kinds) if kind > NEGATION and clause[i] in denying)
-    focus = set()
-    for i, kind in enumerate(kinds):
-        if kind == NEGATION:
-            after = (j for j in range(i + 1, len(kinds)) if kinds[j] > NEGATION and clause[j] == clause[i])
-            first = next(after, None)
-            if first is not None:
-                focus.add(first)
-    return scope, frozenset(focus)
-
-
-@lru_cache(maxsize=65536)
-def _word(word: str, shouting: bool) -> tuple[str, str, int]:
-    """(folded, key, kind) of one word."""
-    folded = word.casefold().replace("’", "'").replace("ё", "е")
-    acronym = word.isupper() and len(word) > 1 and not shouting
-    if not acronym and (folded in known.NEGATIONS or folded.endswith("n't") or folded.startswith("n'")):
-        return folded, folded, NEGATION
-    if any(char.isdigit() for char in word):
-        if not _NUMBER.fullmatch(word):
-            return folded, text.normalise(word), NAME
-        digits = re.sub(r"(?<=\d),(?=\d{3}\b)|(?:st|nd|rd|th)$", "", text.normalise(word))
-        return folded, digits, TIME if _YEAR.fullmatch(word) else NUMBER
-    if folded in known.CALENDAR and (word[0].isupper() or folded != "may"):
-        return folded, text.normalise(word), TIME
-    if folded in known.NUMERALS:
-        return folded, known.NUMERALS[folded], NUMBER
-    if not acronym and (folded in STOPWORDS or folded in known.COPULAS or folded in known.INDEFINITE):
-        return folded, folded, FUNCTION
-    if word in _UNSPACED_FUNCTION:
-        return folded, folded, FUNCTION
-    bare = folded.removesuffix("'s").rpartition("'")[2]
-    key = text.stem(text.normalise(bare)) if bare.isalpha() else text.normalise(bare)
-    name = word[0].isupper() or (not word.isalpha() and any(sign in word for sign in ".:/@+"))
-    return folded, key or folded, NAME if name else CONTENT
-
-
-def judge(first: Sequence[Claim], second: Sequence[Claim], closeness: float | None) -> Judgement:
+def judge(
+    first: Sequence[Claim], second: Sequence[Claim], closeness: float | None, *, at_least: float = 0.0
+) -> Judgement:
     """Whether two texts can both hold, by their claims: the surest conflict of a sentence of one with one of the other.
 
     `closeness` is the calibrated cosine of the texts, in [-1, 1], None where there is no model. It says nothing of
-    sentences, so where a text has several, the words they share stand for it.
+    sentences, so where a text has several, the words they share stand for it. A score that cannot reach `at_least`
+    may come out as 0, sooner.
     """
     if len(first) == len(second) == 1 and first[0].alone and second[0].alone:
-        return _judge(first[0], second[0], closeness)
+        return _judge(first[0], second[0], closeness, at_least)
     found = [
-        _judge(a, b, None, among=True)
+        _judge(a, b, None, at_least / SENTENCES, among=True)
         for a in first
         for b in second
         if len(a.places.keys() & b.places.keys()) >= 2
     ]  # fmt: skip
     best = max(found, key=lambda judged: judged.score, default=NOTHING)
-    return Judgement(SENTENCES * best.score, best.reason)
+    return replace(best, score=SENTENCES * best.score)
 
 
-def _judge(first: Claim, second: Claim, closeness: float | None, *, among: bool = False) -> Judgement:
+def _judge(first: Claim, second: Claim, closeness: float | None, at_least: float, *, among: bool = False) -> Judgement:
     """`among`: the claims are sentences among others of their texts."""
     pair = _Pair(first, second)
     if not pair.shared or (among and not pair.says):
         return NOTHING
     near = 0.9 * pair.likeness if closeness is None else max(0.0, closeness)
-    found = max(_negation(pair, near), _opposites(pair, near), _value(pair, near, among), key=lambda j: j.score)
-    if found.score <= 0:
-        return NOTHING
+    bar = (at_least - 0.08) / 0.92
+    found = max(_negation(pair, near), _opposites(pair, near), _value(pair, near, bar, among), key=lambda j: j.score)
     score = found.score
+    if score <= 0:
+        return NOTHING
     if first.ended != second.ended:
         score *= 0.3
     if first.speaker and second.speaker and first.speaker != second.speaker:  # each speaks of himself
         score *= 0.3
-    return Judgement(min(1.0, 0.92 * score + 0.04 * (pair.likeness + near)), found.reason)
+    return replace(found, score=min(1.0, 0.92 * score + 0.04 * (pair.likeness + near)))
 
 
 class _Pair:
@@ -226,9 +107,10 @@ class _Pair:
             matched_b += others[:count]
         alone_a = sorted({i for places in a.values() for i in places}.difference(matched_a))
         alone_b = sorted({i for places in b.values() for i in places}.difference(matched_b))
-        for i in list(alone_a):
+        heads = {second.keys[j][:4] for j in alone_b}
+        for i in [i for i in alone_a if first.keys[i][:4] in heads and first.kinds[i] != NUMBER]:
             for j in alone_b:
-                if first.kinds[i] != NUMBER and _same_word(first.keys[i], second.keys[j]):
+                if _same_word(first.keys[i], second.keys[j]):
                     matched_a.append(i)
                     matched_b.append(j)
                     alone_a.remove(i)
@@ -258,7 +140,7 @@ class _Pair:
         """The names that both sides hold, as the first writes them."""
         return [self.first.words[i] for i, j in self.shared if self.first.kinds[i] == self.second.kinds[j] == NAME]
 
-    def subject(self, places: Sequence[int] = ()) -> str:
+    def subject(self) -> str:
         """What both are about, for the reason: shared names, else the first shared words."""
         words = self.names or [self.first.words[i] for i, _ in self.shared]
         return _joined(words[:4])
@@ -272,16 +154,18 @@ def _negation(pair: _Pair, near: float) -> Judgement:
     side = 0 if first.scope else 1
     denied = (first, second)[side]
     held = {p[side] for p in pair.shared}
-    claims = [i for i in denied.scope if denied.kinds[i] > NEGATION]
+    claims = sorted(denied.scope)
     if not claims:
         return NOTHING
     covered = sum(i in held for i in claims) / len(claims)
     score = (0.35 + 0.65 * (0.55 * covered + 0.45 * near)) * min(1.0, 0.35 + covered)
     if not denied.focus & held:
         score *= 0.45
+    if any(denied.kinds[i] > CONTENT for i in claims if i not in held):
+        score *= 0.5  # what is denied is denied of another thing
     if sum(i in held for i in claims) < 2:  # the subject alone is no claim
         score *= 0.4
-    said = _joined([denied.words[i] for i in sorted(claims) if i in held][:6])
+    said = _joined([denied.words[i] for i in claims if i in held][:6])
     return Judgement(score, f"same subject, one denies what the other says: {said}")
 
 
@@ -298,87 +182,103 @@ def _opposites(pair: _Pair, near: float) -> Judgement:
 
 
 def _opposite_words(first: Claim, second: Claim) -> tuple[str, str] | None:
-    a, b = set(first.folded), set(second.folded)
-    only_a, only_b = a - b, b - a
-    for word in only_a:
-        for other in known.OPPOSITES.get(word, ()):
-            if other in only_b:
-                return word, other
-    for one, two in ((only_a, only_b), (only_b, only_a)):
-        for word in one:
-            for prefix in known.NEGATING_PREFIXES:
-                bare = word[len(prefix) :]
-                if len(bare) >= 5 and bare in two and word.startswith(prefix):
-                    return (word, bare) if one is only_a else (bare, word)
-    if not (first.unspaced and second.unspaced):
+    if first.opposed.isdisjoint(second.folded) and second.opposed.isdisjoint(first.folded):
         return None
+    for word in first.folded:
+        for other in second.folded:
+            if (other in opposites_of(word) or word in opposites_of(other)) and not (
+                word in second.folded or other in first.folded
+            ):
+                return word, other
+    joined = first.unspaced, second.unspaced
     for pair in known.UNSPACED_OPPOSITES:
         for x, y in (pair, pair[::-1]):
-            if x in first.unspaced and y in second.unspaced and not (y in first.unspaced or x in second.unspaced):
+            if x in joined[0] and y in joined[1] and not (y in joined[0] or x in joined[1]):
                 return x, y
     return None
 
 
-def _value(pair: _Pair, near: float, among: bool) -> Judgement:
+def _value(pair: _Pair, near: float, bar: float, among: bool) -> Judgement:
     """The same subject and property with another value."""
+    options = [_judged_value(pair, *values, near, bar, among) for values in _values(pair)]
+    return max(options, key=lambda judged: judged.score, default=NOTHING)
+
+
+def _judged_value(
+    pair: _Pair, a: list[int], b: list[int], kind: str, near: float, bar: float, among: bool
+) -> Judgement:
     first, second = pair.first, pair.second
-    found = _values(pair)
-    if found is None:
-        return NOTHING
-    a, b, kind = found
     rest_a = [i for i in pair.alone[0] if i not in a]
     rest_b = [j for j in pair.alone[1] if j not in b]
-    score = _subject(pair, a, b, rest_a, rest_b) * _VALUES[kind]
-    if rest_a or rest_b:
-        beyond = len(pair.shared) - 1
-        dice = 2 * beyond / (2 * beyond + len(rest_a) + len(rest_b)) if beyond > 0 else 0.0
-        score *= max(0.5 * dice + 0.5 * _same_property(near), 0.92 * _same_property(near))
+    alike = _property(pair, len(rest_a) + len(rest_b), near)
+    score = _VALUES[kind] * max(alike, 0.9 if _same_slot(first, second, a[0], b[0]) else 0.0)
+    if score < bar:
+        return NOTHING
     if kind == "content":
-        score *= _reaches(pair, a[-1], b[-1]) * (1 - _same_statement(near))
-        if among:
-            score *= 0.6
+        score *= _reaches(pair, a[-1], b[-1]) * (1 - _same_statement(near)) * (0.6 if among else 1.0)
     if kind == "number" and not _same_unit(pair, a[-1], b[-1]):
         score *= 0.3
-    score *= 0.85 ** max(0, len(rest_a) + len(rest_b) - 3)
-    score *= _single(first, second, a, b, kind)
     if first.scope or second.scope:  # denying two values is no conflict, and denying one is judged as a negation
         score *= 0.2
-    if all(any(c.kinds[i] == TIME for i in r) for c, r in ((first, rest_a), (second, rest_b))):
+    if len(pair.shared) >= 4 and _governor(first, a[0]) in rest_a and _governor(second, b[0]) in rest_b:
+        score *= 0.4  # so much is shared that the cosine is high whatever this property is
+    score *= _single(first, second, a, b, kind)
+    if score < bar:
+        return NOTHING
+    if all(
+        any(c.kinds[i] == TIME for i in rest) and not c.recurring for c, rest in ((first, rest_a), (second, rest_b))
+    ):
         score *= 0.15  # each at its own time
-    shown = f"{_joined([first.words[i] for i in a])} / {_joined([second.words[j] for j in b])}"
-    return Judgement(score, f"same subject and property ({pair.subject()}), other value: {shown}")
+    score *= _subject(pair, a, b, rest_a, rest_b)
+    values = _joined([first.words[i] for i in a]), _joined([second.words[j] for j in b])
+    return Judgement(score, f"same subject and property ({pair.subject()}), other value: {' / '.join(values)}", values)
 
 
-_VALUES: Final = {"number": 1.0, "time": 1.0, "name": 1.0, "mixed": 0.8, "content": 0.8}
+def _property(pair: _Pair, rest: int, near: float) -> float:
+    """How sure it is that both speak of the same property, `rest` words aside from the values being different."""
+    if not rest:
+        return 1.0
+    beyond = 2 * (len(pair.shared) - 1)
+    same = _same_property(near)
+    return float(max(0.5 * beyond / (beyond + rest) + 0.5 * same, 0.92 * same) * 0.85 ** max(0, rest - 3))
 
 
-def _values(pair: _Pair) -> tuple[list[int], list[int], str] | None:
-    """The places of the value on each side, and its kind; None when one side has nothing of its own.
+_VALUES: Final = {"number": 1.0, "time": 1.0, "name": 1.0, "mixed": 0.9, "content": 0.8}
 
-    A time is the value where it comes last on both sides, else it tells when the rest held.
+
+def _values(pair: _Pair) -> Iterator[tuple[list[int], list[int], str]]:
+    """What may be the values: their places on each side, and their kind.
+
+    A time is one where it comes last on both sides, else it tells when the rest held.
     """
     alone_a, alone_b = pair.alone
     if not alone_a or not alone_b:
-        return None
+        return
     kinds_a, kinds_b = pair.first.kinds, pair.second.kinds
     if kinds_a[alone_a[-1]] == kinds_b[alone_b[-1]] == TIME:
         a = _last_run([i for i in alone_a if kinds_a[i] in (TIME, NUMBER)])
         b = _last_run([j for j in alone_b if kinds_b[j] in (TIME, NUMBER)])
-        alike = {_sort(pair.first.folded[i]) for i in a} & {_sort(pair.second.folded[j]) for j in b}
-        return (a, b, "time") if alike else None
+        if {_sort(pair.first.folded[i]) for i in a} & {_sort(pair.second.folded[j]) for j in b}:
+            yield a, b, "time"
+        if not (pair.first.recurring and pair.second.recurring):
+            return
     for kind, name in ((NUMBER, "number"), (NAME, "name")):
         a = [i for i in alone_a if kinds_a[i] == kind]
         b = [j for j in alone_b if kinds_b[j] == kind]
         if a and b:
-            return _last_run(a), _last_run(b), name
+            yield _last_run(a), _last_run(b), name
+            return
     a, b = _last_run([i for i in alone_a if kinds_a[i] != TIME]), _last_run([j for j in alone_b if kinds_b[j] != TIME])
-    if not a or not b:
-        return None
-    return a, b, "content" if kinds_a[a[-1]] == kinds_b[b[-1]] == CONTENT else "mixed"
+    if a and b:
+        if is_unspaced(pair.first.words[a[-1]]) and is_unspaced(pair.second.words[b[-1]]):
+            sort = "name"  # no capitals there: what differs in few characters is as good as a name
+        else:
+            sort = "content" if kinds_a[a[-1]] == kinds_b[b[-1]] == CONTENT else "mixed"
+        yield a, b, sort
 
 
 def _sort(word: str) -> str:
-    return known.CALENDAR.get(word, "year" if _YEAR.fullmatch(word) else "number")
+    return known.CALENDAR.get(word, "year" if YEAR.fullmatch(word) else "number")
 
 
 def _reaches(pair: _Pair, a: int, b: int) -> float:
@@ -421,7 +321,7 @@ def _subject(pair: _Pair, a: list[int], b: list[int], rest_a: list[int], rest_b:
     names = [any(c.kinds[i] == NAME for i in rest) for c, rest in ((first, rest_a), (second, rest_b))]
     if (_possessed(first, rest_a) and _possessed(second, rest_b)) or (all(names) and between):
         score *= 0.25
-    elif _modified(pair, rest_a, rest_b):
+    elif _modified(pair, rest_a, rest_b, a[0]):
         score *= 0.35
     return score
 
@@ -431,19 +331,39 @@ def _is_role(claim: Claim, value: int) -> bool:
     return value + 1 < len(claim.folded) and claim.folded[value + 1] in known.COPULAS
 
 
-def _modified(pair: _Pair, rest_a: list[int], rest_b: list[int]) -> bool:
-    """Whether different words tell two things of one kind apart: mean / minimum temperature."""
+def _modified(pair: _Pair, rest_a: list[int], rest_b: list[int], value: int) -> bool:
+    """Whether different words before the value tell two things of one kind apart: mean / minimum temperature."""
     second = dict(pair.shared)
-    return any(second.get(i + 1, -1) - 1 in rest_b for i in rest_a)
+    return any(second.get(i + 1, -1) - 1 in rest_b for i in rest_a if i < value)
+
+
+def _same_slot(first: Claim, second: Claim, a: int, b: int) -> bool:
+    """Whether the same words lead to both values: works at ... / works at ..."""
+    one, other = _governor(first, a), _governor(second, b)
+    return (
+        min(one, other) >= 0
+        and first.keys[one] == second.keys[other]
+        and first.folded[one + 1 : a] == second.folded[other + 1 : b]
+    )
+
+
+def _governor(claim: Claim, value: int) -> int:
+    """The place of the word before a value that says what it is the value of: the *leader* is Ann; -1 if none is near."""
+    for i in range(value - 1, max(-1, value - 5), -1):
+        if claim.kinds[i] == CONTENT:
+            return i
+        if claim.kinds[i] != FUNCTION:
+            break
+    return -1
 
 
 def _same_unit(pair: _Pair, a: int, b: int) -> bool:
-    """Whether the words right behind two numbers agree, as far as both have one."""
-    after = [
-        c.keys[i + 1] if i + 1 < len(c.keys) and c.kinds[i + 1] in (CONTENT, NAME) else None
-        for c, i in ((pair.first, a), (pair.second, b))
-    ]
-    return None in after or after[0] == after[1]
+    """Whether what is counted is the same, as far as both say it in the next words: 3 g of fat / 5 g of protein."""
+    counted = []
+    for claim, at in ((pair.first, a), (pair.second, b)):
+        span = range(at + 1, min(at + 4, len(claim.keys)))
+        counted.append([claim.keys[i] for i in span if claim.kinds[i] == CONTENT])
+    return all(one == other or _same_word(one, other) for one, other in zip(*counted, strict=False))
 
 
 def _has_definite(claim: Claim, start: int, end: int) -> bool:
@@ -491,7 +411,7 @@ def _shape(claim: Claim, at: int, kind: str) -> float:
         return 1.0
     if copula:
         return 0.3 if kind == "name" and _one_of(claim, at) else 1.0
-    if claim.folded[at] in known.PREPOSITIONS or _is_unspaced(claim.words[at]):
+    if claim.folded[at] in known.PREPOSITIONS or is_unspaced(claim.words[at]):
         return 0.9
     return 0.5
 
@@ -516,19 +436,15 @@ def _same_statement(near: float) -> float:
 
 def _same_word(one: str, two: str) -> bool:
     """Whether two stems are forms of one word: they share a beginning of 5 letters that is most of both."""
-    short, long = sorted((len(one), len(two)))
-    if short < 4 or not one.isalpha() or not two.isalpha():
+    if one[:4] != two[:4] or not one.isalpha() or not two.isalpha():
         return False
+    short, long = sorted((len(one), len(two)))
     common = 0
     while common < short and one[common] == two[common]:
         common += 1
     return common >= max(4, 0.7 * long)
 
 
-def _is_unspaced(word: str) -> bool:
-    return bool(word) and word[0] > "\u0e00" and text.script(word) in {"han", "kana", "thai"}
-
-
 def _joined(words: list[str]) -> str:
     """Words as they stood in the sentence: characters of a script without spaces stand together."""
-    return ("" if words and _is_unspaced(words[0]) else " ").join(words)
+    return ("" if words and is_unspaced(words[0]) else " ").join(words)

@@ -10,6 +10,7 @@ for the nearest meanings is quadratic, a matrix product that takes a second at 1
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -25,16 +26,23 @@ __all__ = ["MIN_SCORE", "conflicts", "contradictions"]
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
-MIN_SCORE: Final = 0.6
+MIN_SCORE: Final = (
+    0.7  # from which at least half of the pairs in a store of plain facts are worth a look (read by hand)
+)
 HUB: Final = 24  # facts of an entity up to which all of their pairs are looked at
 NEIGHBOURS: Final = 8  # of a fact by terms, and by meaning
-PARTNERS: Final = 6  # of a fact that are judged
+PARTNERS: Final = 5  # of a fact that are judged
 MEANT: Final = 30_000
 NEAR: Final = 0.45  # calibrated cosine below which two statements are about different things
+SAME: Final = 0.58  # and from which they may be about the same property, whatever their words
+TEMPLATE: Final = 0.35  # share of terms, by weight, from which one may be the other with another value
+TOUCHING: Final = 0.1  # the same with a model: two statements without a word in common cannot be compared
 ALIKE: Final = 0.2  # share of terms, by weight, below which they are, without a model
 SHARED: Final = 0.15  # what a shared entity adds to the likeness
+TOGETHER: Final = 0.6  # what a conflict of two values counts that one fact has both of
 _BLOCK: Final = 512
-_COMMON: Final = 200  # facts that may hold a term for it to propose partners
+_CROWD: Final = 200  # facts near to one, on average, above which sorting them all costs too much
+_COMMON: Final = 60  # facts that may hold a term for it to propose partners
 
 
 def contradictions(
@@ -51,10 +59,14 @@ def contradictions(
     units = _units(index, rows)
     parsed = [claims.parse(fact.content) for fact in ordered]
     found = []
-    for a, b, near in _pairs(index, rows, [held.get(fact.fact_id, frozenset()) for fact in ordered], units):
-        judged = claims.judge(parsed[a], parsed[b], None if np.isnan(near) else near)
+    polar = np.array([any(claim.scope or claim.opposed for claim in parts) for parts in parsed])
+    entities = [held.get(fact.fact_id, frozenset()) for fact in ordered]
+    for a, b, near in _pairs(index, rows, entities, units, polar):
+        judged = claims.judge(parsed[a], parsed[b], None if np.isnan(near) else near, at_least=min_score)
         if judged.score >= min_score:
-            found.append((judged, ordered[a], ordered[b]))
+            score = judged.score * (TOGETHER if _said_together(index, judged) else 1.0)
+            if score >= min_score:
+                found.append((replace(judged, score=score), ordered[a], ordered[b]))
     found.sort(key=lambda item: (-item[0].score, item[1].fact_id, item[2].fact_id))
     return [
         Contradiction(first, second, judged.score, judged.reason, _shared(names, held, first, second))
@@ -98,15 +110,19 @@ def conflicts(
     for place in best:
         fact = facts[int(index.ids.array[rows[place]])]
         judged = claims.judge(claims.parse(fact.content), new, None if np.isnan(near[place]) else float(near[place]))
-        if judged.score >= min_score and fact.content != content.strip():
-            found.append(Conflict(fact, judged.score, judged.reason))
+        score = judged.score * (TOGETHER if judged.score >= min_score and _said_together(index, judged) else 1.0)
+        if score >= min_score and fact.content != content:
+            found.append(Conflict(fact, score, judged.reason))
     return sorted(found, key=lambda c: (-c.score, c.fact.fact_id))[:limit]
 
 
 def _pairs(
-    index: Index, rows: Rows, held: Sequence[frozenset[int]], units: Floats | None
+    index: Index, rows: Rows, held: Sequence[frozenset[int]], units: Floats | None, polar: NDArray[np.bool_]
 ) -> Iterator[tuple[int, int, float]]:
-    """(smaller place in `rows`, larger, cosine or NaN) of the pairs worth a look, each once."""
+    """(smaller place in `rows`, larger, cosine or NaN) of the pairs worth a look, each once.
+
+    `polar` (r,) says which facts deny something or hold a word that has an opposite: they may contradict with less.
+    """
     count = len(rows)
     alike = _Alike(index, rows)
     keys = [alike.neighbours(np.arange(count))]
@@ -130,7 +146,12 @@ def _pairs(
     a, b = unique // count, unique % count
     likeness = alike.likeness(a, b)
     near = np.full(len(a), np.nan, np.float32) if units is None else _cosines(units, a, b)
-    worth = np.where(np.isnan(near), likeness >= ALIKE, near >= NEAR)
+    unlike = polar[a] | polar[b]
+    worth = np.where(
+        np.isnan(near),
+        likeness >= np.where(unlike, ALIKE, TEMPLATE),
+        (likeness >= TOUCHING) & ((near >= SAME) | ((near >= NEAR) & (unlike | (likeness >= TEMPLATE)))),
+    )
     rank = np.where(np.isnan(near), likeness, near) + SHARED * np.isin(unique, entity_keys)
     kept = _likest(a, b, np.where(worth, rank, -1.0), PARTNERS)
     for i in np.flatnonzero(kept & worth):
@@ -141,7 +162,7 @@ def _likest(a: Rows, b: Rows, rank: NDArray[np.float64], most: int) -> NDArray[n
     """Which pairs are among the `most` highest of either of their two facts."""
     pairs = np.tile(np.arange(len(a)), 2)
     ends = np.concatenate([a, b])
-    order = np.lexsort((-rank[pairs], ends))
+    order = np.argsort(ends - 0.25 * rank[pairs], kind="stable")  # by fact, then by rank, which lies within 2 of 0
     ends = ends[order]
     starts = np.flatnonzero(np.append(True, ends[1:] != ends[:-1]))
     within = np.arange(len(ends)) - np.repeat(starts, np.diff(np.append(starts, len(ends))))
@@ -220,7 +241,7 @@ class _Alike:
 
 
 def _nearest(units: Floats) -> Rows:
-    """Pairs (smaller x count + larger) of each fact with those nearest in meaning."""
+    """Pairs (smaller x count + larger) of facts near in meaning; each fact has at least those nearest to it."""
     count = len(units)
     sound = np.where(np.isnan(units), 0, units)
     most = min(NEIGHBOURS, count - 1)
@@ -229,10 +250,16 @@ def _nearest(units: Floats) -> Rows:
         block = np.arange(start, min(count, start + _BLOCK))
         cosines = sound[block] @ sound.T
         cosines[np.arange(len(block)), block] = -2
-        best = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
-        one, other = np.repeat(block, most), best.ravel()
-        near = cosines[np.repeat(np.arange(len(block)), most), other] >= NEAR
-        found.append((np.minimum(one, other) * count + np.maximum(one, other))[near])
+        one, other = np.divmod(np.flatnonzero(cosines >= NEAR), count)
+        if len(one) > _CROWD * len(block):
+            other = np.argpartition(-cosines, most - 1, axis=1)[:, :most].ravel()
+            one = np.repeat(np.arange(len(block)), most)
+        near = cosines[one, other]
+        keys = np.minimum(one + start, other) * count + np.maximum(one + start, other)
+        order = np.argsort(one - 0.25 * near, kind="stable")
+        starts = np.flatnonzero(np.append(True, one[1:] != one[:-1]))[: len(one)]
+        within = np.arange(len(one)) - np.repeat(starts, np.diff(np.append(starts, len(one))))
+        found.append(keys[order][(within < most) & (near[order] >= NEAR)])
     return np.unique(np.concatenate(found))
 
 
@@ -248,6 +275,15 @@ def _cosines(units: Floats, a: Rows, b: Rows) -> Floats:
 def _units(index: Index, rows: Rows) -> Floats | None:
     """The calibrated vectors (r, dim) of the rows, NaN where there is none; None without a model."""
     return None if index.meanings is None else index.meanings.units(rows, index.ids.array[rows])
+
+
+def _said_together(index: Index, judged: claims.Judgement) -> bool:
+    """Whether some fact has both values: "born in Lyon, France" makes Lyon and France no conflict."""
+    if judged.values is None:
+        return False
+    terms, _ = index.terms.query([term for value in judged.values for term in text.analyze(value)])
+    rows = np.flatnonzero(index.alive.array)
+    return bool((index.terms.shared(terms, np.ones(len(terms), np.float32), rows) >= len(terms)).any())
 
 
 def _unit(index: Index, store: Store, content: str, vector: Floats | None) -> Floats | None:

@@ -149,6 +149,12 @@ class Memory:
         """Where the untouched copy lies, when opening turned a file of another program into ours."""
         return self._database.adopted_copy
 
+    @property
+    def filled_with(self) -> ModelId | None:
+        """The model whose vectors the file holds; None when it holds none."""
+        with self._lock:
+            return self._store.kept_model()
+
     # ---- facts ------------------------------------------------------------------------------------------------
 
     def add(
@@ -544,6 +550,7 @@ class Memory:
     ) -> list[Contradiction]:
         """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
         _check_limit(limit)
+        _check_score(min_score)
         chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
         self._mend()
         with self._lock, self._database.read():
@@ -564,6 +571,7 @@ class Memory:
     ) -> list[Conflict]:
         """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
         _check_limit(limit)
+        _check_score(min_score)
         chosen = self._recalled(Filter(), scope)
         content = ingest.statement(NewFact(content)).content
         self._mend()
@@ -844,6 +852,11 @@ def _name(entity: str) -> str:
     if not name:
         raise ValueError("entity is empty; give a name")
     return name
+
+
+def _check_score(min_score: float) -> None:
+    if not 0 <= min_score <= 1:
+        raise ValueError(f"min_score is {min_score!r}; use a number from 0 to 1")
 
 
 def _check_limit(limit: int) -> None:

@@ -569,6 +569,10 @@ class Store:
                 )
             ]
 
+    def has_role(self, role: str) -> bool:
+        """Whether any fact has this role."""
+        return bool(self._number("SELECT EXISTS (SELECT 1 FROM fact_roles WHERE role = ?)", role))
+
     def fillers(self, role: str) -> list[int]:
         """Ids of the entities that have this role in some fact."""
         with self.database.read() as connection:

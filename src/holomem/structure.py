@@ -13,6 +13,7 @@ members, so a trusted stranger never passes a member.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ def reason(
     allowed = index.allowed(chosen)
     asked = parse(entities, names, index)
     links = [_linked(each.entity_ids, index, store) for each in asked]
-    texts = Texts(asked, index, names, store, allowed)
+    texts = Texts(asked, links, index, names, store, allowed)
     parts = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
     found = held(parts, links, allowed, _unlinked(index), index, texts)
     return _hits(found, index, store, limit, half_life_days)
@@ -88,7 +89,9 @@ def held(
     rows = np.flatnonzero(allowed & unlinked)
     bar = threshold(len(rows), index)
     found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
-    near = np.concatenate([found, *links, *(texts.candidates if texts is not None else ())])
+    # Without the texts, a fact that has links is in by all parts or out: no algebra over those that have some.
+    linked_rows = [reduce(np.intersect1d, links)] if texts is None else [*links, *texts.candidates]
+    near = np.concatenate([found, *linked_rows])
     near = np.unique(near[allowed[near]])
     told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
     strength = np.stack([_strength(part, near, index) for part in parts])
@@ -170,7 +173,8 @@ def _beside(entity: str, allowed: NDArray[np.bool_], index: Index, names: Names,
     asked = parse([entity], names, index)
     own_keys = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
     links = [_linked(each.entity_ids, index, store) for each in asked]
-    own = held(own_keys, links, allowed, _unlinked(index), index, Texts(asked, index, names, store, allowed)).rows
+    texts = Texts(asked, links, index, names, store, allowed)
+    own = held(own_keys, links, allowed, _unlinked(index), index, texts).rows
     ids = index.ids.array[own].tolist()
     known = [i for each in asked for i in each.entity_ids]
     together = {i: count for i, count in store.entities_of(ids).items() if i not in known and names.name(i) is not None}

@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 EXPLAINED: Final = 3  # hits that `search --explain` takes apart
+CHECKED: Final = 10  # of the facts that one `add` adds, those compared with the others
+NOTED: Final = 3  # facts that `add` tells a new one contradicts
 LARGEST: Final = 2**63 - 1  # an integer of SQLite
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -171,6 +173,10 @@ def add(
         )
         known = len(ids) - (len(memory) - before)
         facts = [memory.get(fact_id) for fact_id in ids]
+        against = [(fact, memory.contradicted_by(fact.content, limit=NOTED)) for fact in facts[:CHECKED]]
+    for fact, conflicts in against:
+        for conflict in conflicts:
+            note(f"{fact.fact_id} contradicts {conflict.fact.fact_id} ({conflict.reason})")
     if as_json:
         print_json(facts)
         return
@@ -293,14 +299,12 @@ def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **cho
 @_limit
 @_category
 @_min_trust
-@click.option(
-    "--threshold", "min_score", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.5 unless given."
-)
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.7 unless given.")
 @_asker
 @json_option
 def contradictions(as_json: bool, **chosen: Any) -> None:
     """Find pairs of facts that cannot both hold, surest first."""
-    with opened(model=False) as memory:
+    with opened() as memory:
         found = memory.contradictions(**_given(**chosen))
     if as_json:
         print_json(found)
