@@ -163,7 +163,8 @@ class Texts:
             terms = text.query_terms(asked.name if len(asked.wanted) == 1 else " ".join(words))
             if terms:
                 found.append(_best(self._share(self._index.terms, terms, open_rows), least, READ))
-                found.append(_best(self._share(self._index.trigrams, terms, open_rows), least, LIKE))
+                if not asked.entity_ids:
+                    found.append(_best(self._share(self._index.trigrams, terms, open_rows), NEARLY, LIKE))
             if wanted.acronym:
                 for form in (wanted.acronym, ".".join(wanted.acronym)):
                     if self._index.terms.frequencies([form]).any():
