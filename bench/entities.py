@@ -171,12 +171,13 @@ def lines(path: Path) -> list[Json]:
 @contextmanager
 def without_links() -> Iterator[None]:
     """Let `probe` and `reason` see no link of the file."""
-    original = structure._linked
+    original = structure._linked, structure._unlinked
     structure._linked = lambda *_: np.zeros(0, np.int64)
+    structure._unlinked = lambda index: np.ones(len(index.ids), bool)
     try:
         yield
     finally:
-        structure._linked = original
+        structure._linked, structure._unlinked = original
 
 
 @contextmanager

@@ -96,6 +96,7 @@ static void pair_dot4(const int8_t *row, const int8_t *ahead, const int16_t *con
 
 #define HM_TABLE hm_avx2
 #define HM_ISA "avx2"
+#define HM_ATOM hm_atom_by_cpu
 #include "generic.h"
 
 #endif

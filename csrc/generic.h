@@ -1,13 +1,13 @@
 /* Every kernel in plain C, once. Each instruction set's file includes this after it has defined
  *
- *     HM_TABLE, HM_ISA                                           the names of its table
+ *     HM_TABLE, HM_ISA, HM_ATOM                                  the names of its table, and which hm_atom is in it
  *     static float dot_row(const unsigned char *row, const float *query, size_t d)
  *         the dot product with d floats at any address
- *     static float pair_dot(const int8_t *row, const float *key, size_t size)
- *     static void pair_dot4(const int8_t *row, const float *const keys[4], size_t size, float out[4])
- *         the dot products of one row with one and with four keys
+ *     static int64_t pair_dot(const int8_t *row, const int8_t *ahead, const int16_t *key, size_t size)
+ *     static void pair_dot4(const int8_t *row, const int8_t *ahead, const int16_t *const keys[4], size_t size, int64_t out[4])
+ *         the exact dot products of one row with one and with four keys; `ahead` is a row that is needed soon
  *
- * since those two sums are what a compiler may not reorder, and so does not vectorise, by itself. The other loops have no
+ * since those two sums are what a compiler does not vectorise, or not well, by itself. The other loops have no
  * branches, work on blocks that stay in L1, and are vectorised with the flags of the including file. No contraction to
  * fused multiply-add is allowed (CMakeLists.txt), so that they give the same values everywhere.
  */
@@ -306,5 +306,5 @@ static void hrr_similarity(const int8_t *pairs, const int16_t *keys, const float
 }
 
 const struct hm_kernels HM_TABLE = {
-    HM_ISA, dot, dot_blobs, top_k, jaccard, overlap, bundle_turns, bundle, pairs, hrr_similarity,
+    HM_ISA, dot, dot_blobs, top_k, jaccard, overlap, HM_ATOM, bundle_turns, bundle, pairs, hrr_similarity,
 };

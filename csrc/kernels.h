@@ -53,6 +53,10 @@ struct hm_kernels {
     void (*overlap)(const uint32_t *query, const float *weights, size_t m, const int64_t *offsets, const uint32_t *hashes,
                     const uint8_t *counts, const float *norms, const int64_t *rows, size_t r, float *out);
 
+    /* Turns of a token: SHA-256 of "<token>:<i>", i = 0, 1, ... in decimal, 16 little-endian uint16 each.
+     * token (size), out (d) */
+    void (*atom)(const unsigned char *token, size_t size, size_t d, uint16_t *out);
+
     /* out[j] = angle of sum over i of e^(i 2 pi turns[i][j] / 65536), in [0, 2 pi)        turns (k, d), k >= 1, out (d)
      * |error| <= 1e-14 k / |sum| radians; a sum of exactly 0 gives 0. */
     void (*bundle_turns)(const uint16_t *turns, size_t k, size_t d, double *out);
@@ -77,8 +81,9 @@ const struct hm_kernels *hm_table(size_t i);
 /* Tables of single instruction sets; only hm_table may hand them out, since it asks the CPU first. */
 extern const struct hm_kernels hm_scalar, hm_avx2, hm_neon;
 
-/* Turns of a token: SHA-256 of "<token>:<i>", i = 0, 1, ... in decimal, 16 little-endian uint16 each.   token (size), out (d) */
-void hm_atom(const unsigned char *token, size_t size, size_t d, uint16_t *out);
+/* The two ways to make an atom: in plain C, and by the CPU's own instructions where it has them. */
+void hm_atom_plain(const unsigned char *token, size_t size, size_t d, uint16_t *out);
+void hm_atom_by_cpu(const unsigned char *token, size_t size, size_t d, uint16_t *out);
 
 /* Hashes of the terms of each text, as CSR: for each row sorted, distinct, with their counts (255 when more).
  * `joined` (size) is UTF-8: texts separated by one newline, terms by single spaces (an empty term is none); n >= 1 texts.

@@ -302,12 +302,13 @@ static PyObject *trigram_hashes(PyObject *Py_UNUSED(self), PyObject *const *args
 
 static PyObject *atom(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs) {
     struct views held = {.count = 0};
+    const struct hm_kernels *table;
     Py_buffer *token, *out;
-    if (!has_args("atom", nargs, 2)) return NULL;
-    int ok = (token = IN(args[0], "token", U8, 1)) && (out = OUT(args[1], "out", U16, 1));
+    if (!has_args("atom", nargs, 3) || !(table = table_of(args[0]))) return NULL;
+    int ok = (token = IN(args[1], "token", U8, 1)) && (out = OUT(args[2], "out", U16, 1));
     if (ok) {
         size_t size = (size_t)token->len, d = (size_t)out->shape[0];
-        RUN(size + 10 * d, hm_atom(token->buf, size, d, out->buf));
+        RUN(size + 10 * d, table->atom(token->buf, size, d, out->buf));
     }
     return done(&held, ok);
 }

@@ -55,6 +55,7 @@ static void pair_dot4(const int8_t *row, const int8_t *ahead, const int16_t *con
 
 #define HM_TABLE hm_neon
 #define HM_ISA "neon"
+#define HM_ATOM hm_atom_plain
 #include "generic.h"
 
 #endif

@@ -41,4 +41,5 @@ static void pair_dot4(const int8_t *row, const int8_t *ahead, const int16_t *con
 
 #define HM_TABLE hm_scalar
 #define HM_ISA "scalar"
+#define HM_ATOM hm_atom_plain
 #include "generic.h"

@@ -745,3 +745,13 @@ def test_names_are_mended_and_each_change_is_undone(filled):
     wrong = filled("entities", "rename", "nobody", "x", code=1)
     assert wrong.stdout == ""
     assert "no entity 'nobody'" in wrong.stderr
+
+
+def test_related_shows_the_companions(filled, path):
+    with Memory(path, embedder=None) as memory:
+        memory.add("nginx listens on 443", entities=["nginx"])
+    lines = filled("related", "Alice", "--companions").stdout.splitlines()
+    assert lines[0].split(maxsplit=1)[1] == "nginx  (1 together)"
+    assert lines[1].split(maxsplit=1)[1] == "nginx listens on 443"
+    found = from_json(filled("related", "Alice", "--companions", "--json"))
+    assert [(c["entity"], c["together"], len(c["facts"])) for c in found] == [("nginx", 1, 1)]

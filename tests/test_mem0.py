@@ -86,7 +86,7 @@ def test_owners_are_apart_even_when_they_say_the_same(m):
     assert ann != bob
     assert m.get(ann)["metadata"] == {"mood": "calm"}
     assert m.search("tea", user_id="bob")["results"][0]["metadata"] == {"mood": "wild"}
-    assert texts(m.search("code 4711", user_id="bob")) == []
+    assert "hides the code 4711" not in texts(m.search("code 4711", user_id="bob"))
     assert len(m.get_all(user_id="ann")["results"]) == 2
     assert texts(m.get_all(user_id="ann", run_id="s1")) == ["hides the code 4711"]
     assert texts(m.get_all(run_id="s1")) == ["hides the code 4711"]

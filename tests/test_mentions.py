@@ -99,3 +99,14 @@ def test_what_is_not_said_survives_export_and_import(memory):
         assert other.probe("bread") == other.probe("Jordan") == []
         assert ids(other.probe("Bulls")) == {2}
     assert again.getvalue() == lines.getvalue()
+
+
+def test_a_plain_word_is_no_name_though_a_sentence_began_with_it(memory):
+    memory.add("Hope you are well, Nginx!")
+    for i in range(4):
+        memory.add(f"I hope so, {i} times, and restart nginx")
+    memory.add("Hope so")
+    memory.add("We met Hope in Oslo")
+    assert memory.get(5).entities == ("Nginx",) or "hope" not in str(memory.get(5).entities).lower()
+    assert memory.get(6).entities == ()
+    assert memory.get(7).entities == ("Hope", "Oslo")

@@ -306,3 +306,53 @@ def test_the_error_tree():
     assert issubclass(DuplicateEntity, HolomemError)
     error = DuplicateEntity("a", "b")
     assert (error.name, error.holder) == ("a", "b")
+
+
+def test_percent_and_underscore_are_part_of_a_name_ent_01(memory):
+    memory.add("the first", entities=["testXentity"])
+    memory.add("the second", entities=["SomeOrg"])
+    memory.add_alias("SomeOrg", "beta_user")
+    for name in ("test_entity", "100%", "betaYuser", "C_API"):
+        memory.add(f"about {name}", entities=[name])
+    assert len(memory.entities()) == 6
+    assert ids(memory.probe("test_entity")) == {3}
+    assert ids(memory.probe("testXentity")) == {1}
+    assert ids(memory.probe("100%")) == {4}
+    assert ids(memory.probe("beta_user")) == ids(memory.probe("BETA_USER")) == {2}
+    memory.rename_entity("100%", "50%_x")
+    assert ids(memory.probe("50%_x")) == {4}
+    assert memory.probe("50%Yx") == []
+
+
+def test_names_are_found_in_any_script_and_no_flags_ent_02(memory):
+    for content in ("Мария Кюри открыла радий", "József lives in Kőbánya", "「白うさぎ」を更新した", "Notion에 정리한다",
+                    "run it with '--tls-max-v1.2' and 'X=5' on '192.168.1.1'", "читает «Идиот»", "er liest „Faust“"):  # fmt: skip
+        memory.add(content)
+    found = {e.name for e in memory.entities()}
+    assert found == {"Мария Кюри", "József", "Kőbánya", "白うさぎ", "Notion", "Идиот", "Faust"}
+
+
+def test_one_person_whatever_the_case_and_script_ent_03(memory):
+    for name in ("Иван Петров", "ИВАН ПЕТРОВ", "иван петров"):
+        memory.add(f"запись о {name}", entities=[name])
+    for name in ("Алёна", "Алена"):
+        memory.add(f"заметка про {name}", entities=[name])
+    assert [(e.name, e.facts) for e in memory.entities()] == [("Иван Петров", 3), ("Алёна", 2)]
+    assert {frozenset(ids(memory.probe(n))) for n in ("иван ПЕТРОВ", "Ивана Петрова", "ИВАН ПЕТРОВ")} == {
+        frozenset({1, 2, 3})
+    }
+    assert ids(memory.probe("алена")) == ids(memory.probe("АЛЁНА")) == {4, 5}
+
+
+def test_no_entity_is_left_without_facts_ent_05(memory):
+    memory.add("Zorblat is here")
+    memory.remove(1)
+    memory.add("Quux is here")
+    memory.update(2, content="nobody is here")
+    assert memory.entities() == []
+    memory.add("Zed Shaw and Zedd play", entities=["Zed Shaw", "Zedd", "junk"])
+    memory.merge_entities("Zed Shaw", "Zedd")
+    memory.unlink(3, "junk")
+    assert [(e.name, e.aliases) for e in memory.entities()] == [("Zed Shaw", ("Zedd",))]
+    assert strength(memory, 3, "Zed Shaw") > 0.5
+    assert abs(strength(memory, 3, "junk")) < 0.1

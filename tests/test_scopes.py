@@ -25,7 +25,9 @@ def contents(hits):
 
 def test_what_one_user_tells_another_does_not_learn_by_any_call(path, embedder):
     with Memory(path, embedder=embedder, scope=ANN) as ann:
-        secret = ann.add("Ann Lee hides the vault code 4711 in Oslo", tags="secret")
+        secret = ann.add(
+            "Ann Lee hides the vault code 4711 in Oslo", tags="secret", roles={"owner": "Ann Lee", "place": "Oslo"}
+        )
         rumour = ann.add("Ann Lee hides the vault code 4712 in Oslo")
     with Memory(path, embedder=embedder, scope=BOB) as bob:
         own = bob.add("The weather in Oslo is fine", entities=["Oslo"])
@@ -36,6 +38,8 @@ def test_what_one_user_tells_another_does_not_learn_by_any_call(path, embedder):
         assert {h.fact.fact_id for h in bob.related("Oslo")} <= {own}
         assert bob.reason(["Ann Lee", "Oslo"]) == []
         assert bob.contradictions() == []
+        assert bob.contradicted_by("Ann Lee hides the vault code 4713 in Oslo") == []
+        assert bob.ask("owner", {"place": "Oslo"}) == []
         assert [f.fact_id for f in bob.facts(limit=None)] == [own]
         assert bob.facts(matching="vault") == bob.facts(tags="secret") == []
         assert [e.name for e in bob.entities()] == ["Oslo"]
@@ -54,6 +58,8 @@ def test_what_one_user_tells_another_does_not_learn_by_any_call(path, embedder):
         assert everything.get(secret).scopes == (ANN,)
         assert everything.get(secret).trust_score == 0.5
         assert len(everything.contradictions()) == 1
+        assert everything.contradicted_by("Ann Lee hides the vault code 4713 in Oslo")
+        assert everything.ask("owner", {"place": "Oslo"})[0].facts[0].fact_id == secret
         assert {rumour, secret} <= {h.fact.fact_id for h in everything.search("vault code")}
 
 

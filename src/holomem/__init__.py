@@ -17,6 +17,7 @@ from holomem.errors import (
 from holomem.types import (
     Answer,
     Change,
+    Companion,
     Conflict,
     Contradiction,
     Entity,
@@ -41,6 +42,7 @@ __all__ = [
     "AsyncMemory",
     "Change",
     "ChangeNotFound",
+    "Companion",
     "Conflict",
     "Contradiction",
     "DegradedWarning",

@@ -123,6 +123,7 @@ class AsyncMemory:
     related = _awaited(Memory.related)
     ask = _awaited(Memory.ask)
     contradictions = _awaited(Memory.contradictions)
+    contradicted_by = _awaited(Memory.contradicted_by)
 
     status = _awaited(Memory.status)
     doctor = _awaited(Memory.doctor)

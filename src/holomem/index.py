@@ -189,6 +189,20 @@ class Names:
         self._seen: int | None = None
         self.gazetteer = Gazetteer()
         self._names: dict[int, tuple[str, ...]] = {}
+        self._common: set[str] = set()
+        self._asked: dict[str, int] = {}
+
+    def is_common(self, word: str) -> bool:
+        """Whether a lower-case word is used as a plain word in the facts, so that a capital may say nothing.
+
+        The facts are looked at when a word comes up the first, second, fourth, eighth ... time.
+        """
+        if word in self._common:
+            return True
+        times = self._asked[word] = self._asked.get(word, 0) + 1
+        if not times & (times - 1) and self._store.is_in_lower_case(word):
+            self._common.add(word)
+        return word in self._common
 
     def refresh(self) -> None:
         """Bring the names in step with the file, inside the caller's `database.read()`."""

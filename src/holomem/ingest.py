@@ -249,12 +249,28 @@ def _entities(
     names.refresh()
     if given is not None:
         return list(dict.fromkeys(resolve(store, names, name) for name in given))
-    linked = [mention.entity_id for mention in names.gazetteer.find(content) if mention.name_key not in unlinked]
-    linked += [resolve(store, names, name) for name in entities.extract(content) if entities.key(name) not in unlinked]
+    linked = [
+        mention.entity_id
+        for mention in names.gazetteer.find(content)
+        if mention.name_key not in unlinked and not _is_plain(names, mention, content)
+    ]
+    found = entities.extract(content, names.is_common)
+    linked += [resolve(store, names, name) for name in found if entities.key(name) not in unlinked]
     for name, alias in entities.aliases(content):
         if not {entities.key(name), entities.key(alias)} & unlinked:
             linked.append(_alias(store, names, resolve(store, names, name), alias))
     return list(dict.fromkeys(linked))
+
+
+def _is_plain(names: Names, mention: entities.Mention, content: str) -> bool:
+    """Whether a known name of one word with capitals is just a word here: Hope is somebody, "hope" and "Hope so" not.
+
+    Where it is a name, `entities.extract` sees that by itself. What is always written in lower case (nginx) is a name.
+    """
+    name, said = names.name(mention.entity_id) or "", content[mention.start : mention.end]
+    if not name.isalpha() or not (name.istitle() or (said.islower() and not name.islower())):
+        return False
+    return names.is_common(said.lower())
 
 
 def _fillers(store: Store, names: Names, given: Mapping[str, str]) -> dict[str, int]:

@@ -182,7 +182,7 @@ class Kernels:
         if not self._compiled:
             return _reference.atom(data, dim)
         out = np.empty(dim, np.uint16)
-        _kernels.atom(data, out)
+        _kernels.atom(self.isa, data, out)
         return out
 
     def bundle_turns(self, turns: ArrayLike) -> Phases:

@@ -30,6 +30,7 @@ from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
     Change,
+    Companion,
     Conflict,
     Contradiction,
     Entity,
@@ -55,7 +56,7 @@ HEALED: Final = 32  # missing vectors that a search makes up for by itself: a th
 MAX_LIMIT: Final = 1000
 
 Match = Literal["any", "all"]
-H = TypeVar("H", Hit, StructuralHit, Answer)
+H = TypeVar("H", Hit, StructuralHit, Answer, Companion)
 
 
 class Memory:
@@ -147,6 +148,12 @@ class Memory:
     def adopted_copy(self) -> str | None:
         """Where the untouched copy lies, when opening turned a file of another program into ours."""
         return self._database.adopted_copy
+
+    @property
+    def filled_with(self) -> ModelId | None:
+        """The model whose vectors the file holds; None when it holds none."""
+        with self._lock:
+            return self._store.kept_model()
 
     # ---- facts ------------------------------------------------------------------------------------------------
 
@@ -500,6 +507,18 @@ class Memory:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
         return self._structure(structure.related, _name(entity), limit, category, min_trust, scope)
 
+    def companions(
+        self,
+        entity: str,
+        *,
+        limit: int = 10,
+        category: str | None = None,
+        min_trust: float = fusion.MIN_TRUST,
+        scope: Scope | None = None,
+    ) -> list[Companion]:
+        """The entities that stand in facts together with this one, strongest first, each with at most `limit` others."""
+        return self._structure(structure.companions, _name(entity), limit, category, min_trust, scope)
+
     def ask(
         self,
         role: str,
@@ -553,9 +572,8 @@ class Memory:
         """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
         _check_limit(limit)
         _check_score(min_score)
+        chosen = self._recalled(Filter(), scope)
         content = ingest.statement(NewFact(content)).content
-        asker = self._asker(scope)
-        chosen = Filter(scope=asker, current=True)
         self._mend()
         with self._lock:
             known = self._store.find(content)
@@ -564,9 +582,9 @@ class Memory:
             self._refresh()
             vector = None if vectors is None else vectors[0]
             found = conflicts.conflicts(
-                self._index, self._names, self._store, content, vector, chosen, limit=limit, min_score=min_score
+                self._index, self._names, self._store, chosen, content, vector, limit=limit, min_score=min_score
             )
-        return [replace(c, fact=scoping.own(c.fact, asker)) for c in found]
+        return [replace(conflict, fact=scoping.own(conflict.fact, chosen.scope)) for conflict in found]
 
     def map(self, *, scope: Scope | None = None) -> list[MapPoint]:
         """The newest 2000 facts as points in a plane, near ones meaning similar things; empty without a model."""
@@ -719,7 +737,7 @@ class Memory:
 
     def _counting(self, hit: H, asker: Scope | None, times: int) -> H:
         """The hit, its facts with the retrievals before this one that are not written yet; this one is counted then."""
-        if isinstance(hit, Answer):
+        if isinstance(hit, Answer | Companion):
             return replace(hit, facts=tuple(self._retrieved(fact, asker, times) for fact in hit.facts))
         fact = self._retrieved(hit.fact, asker, times)
         return hit if fact is hit.fact else replace(hit, fact=fact)

@@ -108,14 +108,27 @@ class Texts:
     """The texts of the facts as evidence for names: candidates first, then what each text says."""
 
     def __init__(
-        self, asked: Sequence[Asked], index: Index, names: Names, store: Store, allowed: NDArray[np.bool_]
+        self,
+        asked: Sequence[Asked],
+        links: Sequence[Rows],
+        index: Index,
+        names: Names,
+        store: Store,
+        allowed: NDArray[np.bool_],
     ) -> None:
+        """`links` are the rows that the file links to each of the names."""
         self._asked = asked
         self._index = index
         self._names = names
         self._store = store
         open_rows = allowed & (index.given.array == 0)
-        self.candidates = [self._candidates(each, open_rows) for each in asked]
+        self.candidates: list[Rows] = []
+        for each, linked in zip(asked, links, strict=True):
+            found = self._candidates(each, open_rows)
+            self.candidates.append(found)
+            within = index.entities.array == 0  # the algebra may say the name there
+            within[found] = within[linked] = True
+            open_rows &= within  # what does not say one of the names need not be looked at for the next
 
     def strength(self, rows: Rows, settled: NDArray[np.bool_]) -> Floats:
         """How strongly each row's text says each name: (p, m), 0 where it does not or where that is `settled`."""
@@ -153,7 +166,8 @@ class Texts:
                 found.append(_best(self._share(self._index.trigrams, terms, open_rows), least, LIKE))
             if wanted.acronym:
                 for form in (wanted.acronym, ".".join(wanted.acronym)):
-                    found.append(_best(self._share(self._index.terms, [form], open_rows), ALL, READ))
+                    if self._index.terms.frequencies([form]).any():
+                        found.append(_best(self._share(self._index.terms, [form], open_rows), ALL, READ))
             linked = self._store.linked_facts([entity_id for _, entity_id in wanted.known.values()])
             rows = self._index.rows(sorted({fact_id for fact_id, _ in linked}))
             found.append(rows[open_rows[rows]][:READ] if not asked.entity_ids else found[0])
@@ -162,9 +176,11 @@ class Texts:
     def _share(self, lexicon: Lexicon, terms: Sequence[str], open_rows: NDArray[np.bool_]) -> Floats:
         """The share (n,) of the terms, by idf, that each row has."""
         hashes, weights = lexicon.query(terms)
-        if not len(hashes):
-            return np.zeros(len(open_rows))
-        return np.where(open_rows, lexicon.shared(hashes, weights, None) / float(weights.sum()), 0)
+        share = np.zeros(len(open_rows))
+        if len(hashes):
+            rows = np.flatnonzero(open_rows)
+            share[rows] = lexicon.shared(hashes, weights, rows) / float(weights.sum())
+        return share
 
 
 class _Said:

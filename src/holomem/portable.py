@@ -227,7 +227,7 @@ def _together(held: tuple[Scope, ...], given: tuple[Scope, ...]) -> tuple[Scope,
 def _join(store: Store, fact_id: int, scopes: tuple[Scope, ...]) -> None:
     """Let a fact of some belong to more of them."""
     held = store.records.scopes([fact_id]).get(fact_id, ())
-    more = [scope for scope in scopes if not any(scoping.covers(h, scope) for h in held)]
+    more = [scope for scope in scopes if scope not in held]
     if held and more:
         with Journal(store, "import").changing(fact_id):
             store.records.set_scopes(fact_id, [*held, *more])

@@ -144,7 +144,7 @@ def _state_again(store: Store, journal: Journal, fact_id: int, new: ingest.State
     scopes = _scopes(store, fact_id)
     extras = store.records.extras([fact_id]).get(fact_id, PLAIN)
     over = extras.superseded_by is not None or (extras.expires_at or "9") <= stored_moment(datetime.now(UTC))
-    joins = bool(scopes) and (new.scope is None or not any(scoping.covers(scope, new.scope) for scope in scopes))
+    joins = bool(scopes) and new.scope not in scopes
     if not over and not joins:
         return
     with journal.changing(fact_id):

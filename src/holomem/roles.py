@@ -76,10 +76,9 @@ def ask(
 
     At most `limit` answers, each with at most as many facts.
     """
-    known = sorted(store.fillers(role))
     conditions = [(other, names.gazetteer.ids(filler)) for other, filler in where.items()]
     allowed = index.allowed(chosen)
-    if not known or not allowed.any() or not all(ids for _, ids in conditions):
+    if not allowed.any() or not all(ids for _, ids in conditions) or not all(map(store.has_role, (role, *where))):
         return []
     keys = [structure.keys(_names(ids, names), hrr.role_token(r), index) for r, ids in conditions]
     linked = [index.rows(store.filled(r, ids)) for r, ids in conditions]
@@ -89,13 +88,13 @@ def ask(
     compared = int(allowed.sum())
     for start in range(0, len(rows), CHUNK):
         part = slice(start, start + CHUNK)
-        fillers[part], filled = _filled(role, known, rows[part], compared, index, store)
+        fillers[part], filled = _filled(role, rows[part], compared, index, store)
         presence[part] = np.minimum(presence[part], filled)
     score = presence * index.trust.array[rows] * fusion.decay(index.age_days(rows), half_life_days)
     return _answers(fillers, index.ids.array[rows], score, presence, names, store, limit)
 
 
-def _filled(role: str, known: list[int], rows: Rows, compared: int, index: Index, store: Store) -> tuple[Rows, Floats]:
+def _filled(role: str, rows: Rows, compared: int, index: Index, store: Store) -> tuple[Rows, Floats]:
     """The entity that fills the role in each row, 0 where none does, and its presence in the fact: (m,), (m,).
 
     Each fact is unbound by the role. What is left is compared with the filler that the table names. Where the table
@@ -105,17 +104,17 @@ def _filled(role: str, known: list[int], rows: Rows, compared: int, index: Index
     stored = store.fillers_of(role, ids.tolist())
     fillers = np.array([stored.get(fact_id, 0) for fact_id in ids.tolist()], np.int64)
     unbound = index.phases.unbound(hrr.role_shift(hrr.role_token(role), hrr.ENTITY, index.phases.width), rows, ids)
-    keys = index.entity_keys.rows(known)
     similarity = np.zeros(len(rows))
     told = np.flatnonzero(fillers)
     if len(told):
-        strength = index.entity_keys.similarity_each(unbound[told], keys[np.searchsorted(known, fillers[told])])
+        strength = index.entity_keys.similarity_each(unbound[told], index.entity_keys.rows(fillers[told].tolist()))
         sunk = ~(strength > structure.threshold(compared, index))
         sunk &= np.isnan(strength) | structure.too_full(rows[told], index)
         similarity[told] = np.where(sunk, structure.gain(rows[told], index), strength)
     untold = np.flatnonzero((fillers == 0) & (index.roles.array[rows] == 0) & ~np.isnan(unbound[:, 0]))
     if len(untold):
-        near = index.entity_keys.similarity(kernels.rounded(unbound[untold]), keys)  # (u, K)
+        known = sorted(store.fillers(role))
+        near = index.entity_keys.similarity(kernels.rounded(unbound[untold]), index.entity_keys.rows(known))  # (u, K)
         best = near.argmax(axis=1)
         strength = near[np.arange(len(untold)), best]
         clear = strength > structure.threshold(len(known) * len(untold), index)

@@ -192,6 +192,15 @@ CREATE TRIGGER unlinked_orphaned AFTER DELETE ON facts BEGIN
 END;
 """
 
+_BANKS: Final = """
+CREATE TABLE bank_sums (
+    bank_name TEXT PRIMARY KEY,  -- of memory_banks
+    total     BLOB NOT NULL,     -- complex128: the sum whose angles the bank's vector is
+    facts     INTEGER NOT NULL,
+    written   BLOB NOT NULL      -- SHA-256 of the vector that we wrote last
+);
+"""
+
 _EXTRAS: Final = """
 CREATE TABLE fact_extras (
     fact_id       INTEGER PRIMARY KEY REFERENCES facts(fact_id),
@@ -240,7 +249,7 @@ END;
 """
 
 # What makes a file of each format one of the next; a new file goes through all of them.
-_STEPS: Final = (_ROLES, _UNLINKED, _EXTRAS)
+_STEPS: Final = (_ROLES, _UNLINKED, _EXTRAS, _BANKS)
 VERSION: Final = 1 + len(_STEPS)
 
 _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add

@@ -8,7 +8,7 @@ from dataclasses import replace
 from holomem import text
 from holomem.types import Fact, Scope
 
-__all__ = ["check", "covers", "own", "sees", "within"]
+__all__ = ["check", "own", "sees", "within"]
 
 _PARTS = ("user", "agent", "run")
 
@@ -45,11 +45,6 @@ def sees(asker: Scope | None, scopes: Iterable[Scope]) -> bool:
     """Whether an asker sees a fact that belongs to these scopes."""
     scopes = tuple(scopes)
     return asker is None or not scopes or any(_shares(asker, scope) for scope in scopes)
-
-
-def covers(scope: Scope, asker: Scope) -> bool:
-    """Whether every part that `scope` names is the asker's too: what belongs to it need not be given to the asker."""
-    return all(getattr(scope, part) in (None, getattr(asker, part)) for part in _PARTS)
 
 
 def own(fact: Fact, asker: Scope | None) -> Fact:

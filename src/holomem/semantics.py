@@ -92,10 +92,10 @@ class Semantics:
     def embed_query(self, text: str) -> Floats | None:
         """The calibrated vector (dim,) of a question, to be compared by `Meanings.cosines`; None when it has none."""
         vectors = self.embed([text], query=True)
-        calibration = self.calibration() if vectors is not None else None
-        if vectors is None or calibration is None or not np.isfinite(vectors).all() or not vectors.any():
+        if vectors is None or not np.isfinite(vectors).all() or not vectors.any():
             return None
-        return calibration.query(vectors[0])
+        calibration = self.calibration()
+        return None if calibration is None else calibration.query(vectors[0])
 
     def calibration(self) -> Calibration | None:
         """How this model's cosines become scores: shipped, stored in the file, or else measured once now.

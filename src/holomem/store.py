@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from holomem import banks
 from holomem.database import Database
 from holomem.errors import DuplicateFact, FactNotFound
 from holomem.records import PLAIN, Records, condition
@@ -29,6 +30,7 @@ _FACT: Final = (
     " f.created_at, f.updated_at"
 )
 _BATCH: Final = 500  # ids in one IN (...): well below SQLite's limit of 999 variables in old builds
+_LOOKED_AT: Final = 32  # facts of which the first two with a word in lower case are sought
 _KEPT_CHANGES: Final = 20_000  # a reader that is further behind reads everything anew
 _EPOCH: Final = "CAST(strftime('%s', {0}) AS REAL)"
 
@@ -166,6 +168,7 @@ class Store:
                 (fact_id, content, category, tags, trust_score, terms, hrr_vector),
             )
             fact_id = int(cursor.lastrowid or 0)
+            banks.follow(connection, None, fact_id, self.width)
             if fact_id % 1000 == 0:
                 self._trim_changes(connection)
             return fact_id
@@ -197,10 +200,12 @@ class Store:
         given = {name: value for name, value in (("category", category), ("tags", tags)) if value is not None}
         assignments = ", ".join(f"{name} = ?" for name in given)
         with self.database.write() as connection:
+            before = banks.part(connection, fact_id)
             connection.execute(
                 f"UPDATE facts SET {assignments}, updated_at = CURRENT_TIMESTAMP WHERE fact_id = ?",
                 (*given.values(), fact_id),
             )
+            banks.follow(connection, before, fact_id, self.width)
 
     def set_record(self, fact_id: int, **columns: str | float | int) -> None:
         """Set counters, trust, times or labels to recorded values, as an import does."""
@@ -208,8 +213,10 @@ class Store:
             "category", "tags", "trust_score", "retrieval_count", "helpful_count", "created_at", "updated_at"
         }  # fmt: skip
         with self.database.write() as connection:
+            before = banks.part(connection, fact_id)
             assignments = ", ".join(f"{name} = ?" for name in columns)
             connection.execute(f"UPDATE facts SET {assignments} WHERE fact_id = ?", (*columns.values(), fact_id))
+            banks.follow(connection, before, fact_id, self.width)
 
     def change_trust(self, fact_id: int, delta: float, *, helpful: bool = False) -> None:
         """Add to the trust of a fact, clamped to [0, 1]; a helpful vote is counted.
@@ -238,8 +245,10 @@ class Store:
         with self.database.write() as connection:
             self._bury(connection, self.get(fact_id).content)
             linked = self.linked_entities(fact_id)
+            before = banks.part(connection, fact_id)
             connection.execute("DELETE FROM fact_entities WHERE fact_id = ?", (fact_id,))
             connection.execute("DELETE FROM facts WHERE fact_id = ?", (fact_id,))
+            banks.follow(connection, before, fact_id, self.width)
             self._drop_orphans(connection, linked)
 
     def is_buried(self, content: str) -> bool:
@@ -266,6 +275,21 @@ class Store:
                 "SELECT rowid FROM facts_fts WHERE facts_fts MATCH ? ORDER BY rank", (match,)
             ):
                 yield fact_id
+
+    def is_in_lower_case(self, word: str) -> bool:
+        """Whether at least two facts hold a word in lower case, among the first that hold it at all."""
+        pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+        found = 0
+        with self.database.read() as connection:
+            for (content,) in connection.execute(
+                "SELECT f.content FROM facts_fts JOIN facts f ON f.fact_id = facts_fts.rowid"
+                " WHERE facts_fts MATCH ? LIMIT ?",
+                ('content : "{}"'.format(word.replace('"', "")), _LOOKED_AT),
+            ):
+                found += pattern.search(content) is not None
+                if found == 2:
+                    return True
+        return False
 
     # ---- what the index reads -----------------------------------------------------------------------------------
 
@@ -545,6 +569,10 @@ class Store:
                 )
             ]
 
+    def has_role(self, role: str) -> bool:
+        """Whether any fact has this role."""
+        return bool(self._number("SELECT EXISTS (SELECT 1 FROM fact_roles WHERE role = ?)", role))
+
     def fillers(self, role: str) -> list[int]:
         """Ids of the entities that have this role in some fact."""
         with self.database.read() as connection:
@@ -571,7 +599,9 @@ class Store:
     def set_phases(self, fact_id: int, blob: bytes) -> None:
         """Store the HRR vector of a fact."""
         with self.database.write() as connection:
+            before = banks.part(connection, fact_id)
             connection.execute("UPDATE facts SET hrr_vector = ? WHERE fact_id = ?", (blob, fact_id))
+            banks.follow(connection, before, fact_id, self.width)
 
     def phases(self, fact_ids: Sequence[int]) -> dict[int, bytes | None]:
         """The HRR BLOBs of these facts."""

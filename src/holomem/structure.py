@@ -13,6 +13,7 @@ members, so a trusted stranger never passes a member.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,15 +23,16 @@ from holomem import fusion, hrr
 from holomem.index import Index, Names
 from holomem.mentions import Asked, Texts, parse
 from holomem.store import Store
-from holomem.types import Filter, StructuralHit
+from holomem.types import Companion, Filter, StructuralHit
 from holomem.vectors import Keys
 
-__all__ = ["Held", "gain", "held", "keys", "probe", "reason", "related", "threshold", "too_full"]
+__all__ = ["Held", "companions", "gain", "held", "keys", "probe", "reason", "related", "threshold", "too_full"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 COMPANIONS: Final = 20  # the second hop of `related` follows the strongest ones
+_CHUNK: Final = 512  # facts summed at a time: 4 MB
 COMPANION_NOISE: Final = 4.5  # deviations that a fact must share with the companions (measured)
 
 
@@ -55,7 +57,7 @@ def reason(
     allowed = index.allowed(chosen)
     asked = parse(entities, names, index)
     links = [_linked(each.entity_ids, index, store) for each in asked]
-    texts = Texts(asked, index, names, store, allowed)
+    texts = Texts(asked, links, index, names, store, allowed)
     parts = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
     found = held(parts, links, allowed, _unlinked(index), index, texts)
     return _hits(found, index, store, limit, half_life_days)
@@ -87,7 +89,9 @@ def held(
     rows = np.flatnonzero(allowed & unlinked)
     bar = threshold(len(rows), index)
     found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
-    near = np.concatenate([found, *links, *(texts.candidates if texts is not None else ())])
+    # Without the texts, a fact that has links is in by all parts or out: no algebra over those that have some.
+    linked_rows = [reduce(np.intersect1d, links)] if texts is None else [*links, *texts.candidates]
+    near = np.concatenate([found, *linked_rows])
     near = np.unique(near[allowed[near]])
     told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
     strength = np.stack([_strength(part, near, index) for part in parts])
@@ -109,30 +113,99 @@ def related(
 ) -> list[StructuralHit]:
     """Facts that stand beside an entity: not bound to it, but to its companions; strongest first.
 
-    Two hops. The companions are the other entities of its facts, weighed by how often they stand there against how
-    common they are; the sum of their keys is compared with every other fact. Its noise is that of a sum: the deviation
-    for one key times the root of the summed squares.
+    Two hops: what stands in the sum of the entity's facts, and the facts that hold most of that. The companions are
+    weighed down by how common they are; the noise of a sum of keys is that of one key times its root mean square.
     """
     allowed = index.allowed(chosen)
-    asked = parse([entity], names, index)
-    entity_keys = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
-    links = [_linked(each.entity_ids, index, store) for each in asked]
-    own = held(entity_keys, links, allowed, _unlinked(index), index, Texts(asked, index, names, store, allowed)).rows
-    companions = _companions([i for each in asked for i in each.entity_ids], own, index, names, store)
-    allowed[own] = False
+    found = _beside(entity, allowed, index, names, store)
+    allowed[found.own] = False
     others = np.flatnonzero(allowed)
-    if not companions or not len(others):
+    if not found.strength or not len(others):
         return []
     width = index.phases.width
-    strongest = sorted(companions.items(), key=lambda item: (-item[1], item[0]))[:COMPANIONS]
-    total = sum((weight * hrr.key(name, hrr.ENTITY, width) for name, weight in strongest), np.zeros(2 * width))
-    size = float(np.sqrt((total**2).sum() / width))  # root mean square of the sum's phasors
-    key = index.phases.keys((total / size)[None].astype(np.float32))
+    everywhere = store.link_counts(list(found.strength))
+    weights = {i: strength / np.log2(2 + everywhere.get(i, 0)) for i, strength in found.strength.items()}
+    strongest = sorted(weights, key=lambda i: (-weights[i], names.name(i)))[:COMPANIONS]
+    total = sum((weights[i] * _entity_key(i, names, width) for i in strongest), np.zeros(2 * width))
+    key = index.phases.keys((total / _size(total))[None].astype(np.float32))
     beside = index.phases.above([key], others, index.ids.array[others], COMPANION_NOISE * hrr.noise(width))
     similarity = _strength(key, beside, index)
     presence = np.clip(similarity / gain(beside, index), 0, 1)
-    found = Held(beside, presence, similarity, np.zeros(len(beside), bool))
-    return _hits(found, index, store, limit, half_life_days)
+    return _hits(Held(beside, presence, similarity, np.zeros(len(beside), bool)), index, store, limit, half_life_days)
+
+
+def companions(
+    entity: str, index: Index, names: Names, store: Store, chosen: Filter, *, limit: int, half_life_days: float
+) -> list[Companion]:
+    """The entities that stand in facts together with this one, strongest first, each with its other facts."""
+    allowed = index.allowed(chosen)
+    found = _beside(entity, allowed, index, names, store)
+    allowed[found.own] = False
+    result = []
+    for entity_id in sorted(found.strength, key=lambda i: (-found.strength[i], names.name(i)))[:limit]:
+        rows = _linked([entity_id], index, store)
+        rows = rows[allowed[rows]]
+        decay = fusion.decay(index.age_days(rows), half_life_days)
+        order = np.lexsort((-rows, -(index.trust.array[rows] * decay)))[:limit]
+        ids = index.ids.array[rows[order]].tolist()
+        facts = store.fetch(ids)
+        others = tuple(facts[i] for i in ids if i in facts)
+        name = names.name(entity_id) or ""
+        result.append(Companion(name, found.strength[entity_id], found.together.get(entity_id, 0), others))
+    return result
+
+
+class _Beside(NamedTuple):
+    """The rows (m,) of an entity, and by id the entities in them: how strong, and in how many facts by their links."""
+
+    own: Rows
+    strength: dict[int, float]
+    together: dict[int, int]
+
+
+def _beside(entity: str, allowed: NDArray[np.bool_], index: Index, names: Names, store: Store) -> _Beside:
+    """What stands in the facts of an entity beside it.
+
+    C = sum of their phasors, each divided by what one of its parts can give; less the entity itself. The strength of a
+    name is <C, its key>, about the number of facts that hold it. Links say which names; without any (a file of another
+    program), all known ones are compared, and count above COMPANION_NOISE deviations of C's noise.
+    """
+    asked = parse([entity], names, index)
+    own_keys = [keys(_spellings(each, names), hrr.ENTITY, index) for each in asked]
+    links = [_linked(each.entity_ids, index, store) for each in asked]
+    texts = Texts(asked, links, index, names, store, allowed)
+    own = held(own_keys, links, allowed, _unlinked(index), index, texts).rows
+    ids = index.ids.array[own].tolist()
+    known = [i for each in asked for i in each.entity_ids]
+    together = {i: count for i, count in store.entities_of(ids).items() if i not in known and names.name(i) is not None}
+    width = index.phases.width
+    total = np.zeros(2 * width)
+    for start in range(0, len(own), _CHUNK):
+        rows = own[start : start + _CHUNK]
+        phasors = index.phases.unbound(_nothing(width), rows, index.ids.array[rows]) / gain(rows, index)[:, None]
+        total += np.nan_to_num(phasors).sum(axis=0)
+    for spelling in (spelling for each in asked for spelling in _spellings(each, names)):
+        key = hrr.key(spelling, hrr.ENTITY, width)
+        total -= float(total @ key) / width * key
+    bar = COMPANION_NOISE * hrr.noise(width) * _size(total)
+    compared = list(together) or [i for i in names.canonical() if i not in known]
+    strength = {i: float(total @ _entity_key(i, names, width)) / width for i in compared} if len(own) else {}
+    kept = {i: max(value, 0.0) for i, value in strength.items() if i in together or value > bar}
+    return _Beside(own, kept, together)
+
+
+def _entity_key(entity_id: int, names: Names, width: int) -> NDArray[np.float32]:
+    return hrr.key((names.name(entity_id) or "").lower(), hrr.ENTITY, width)
+
+
+def _nothing(width: int) -> NDArray[np.float32]:
+    """The phasors of the angle 0: unbinding them changes nothing."""
+    return np.concatenate([np.ones(width, np.float32), np.zeros(width, np.float32)])
+
+
+def _size(total: Floats) -> float:
+    """The root mean square of a sum's phasors (2 width,)."""
+    return float(np.sqrt((total**2).sum() * 2 / len(total))) or 1.0
 
 
 def _spellings(asked: Asked, names: Names) -> list[str]:
@@ -174,17 +247,6 @@ def gain(rows: Rows, index: Index) -> Floats:
 def too_full(rows: Rows, index: Index) -> NDArray[np.bool_]:
     """Which rows (r,) have more parts than the algebra can surely tell."""
     return np.asarray(index.parts(rows) > hrr.CAPACITY)
-
-
-def _companions(own: Sequence[int], rows: Rows, index: Index, names: Names, store: Store) -> dict[str, float]:
-    """The other entities (lower-case names) of these facts: how many of them hold it / log2(2 + all its facts)."""
-    together = store.entities_of(index.ids.array[rows].tolist())
-    everywhere = store.link_counts(list(together))
-    return {
-        name.lower(): count / np.log2(2 + everywhere[entity_id])
-        for entity_id, count in together.items()
-        if entity_id not in own and (name := names.name(entity_id)) is not None
-    }
 
 
 def _hits(found: Held, index: Index, store: Store, limit: int, half_life_days: float) -> list[StructuralHit]:

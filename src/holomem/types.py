@@ -13,6 +13,7 @@ from typing import Any, Literal
 __all__ = [
     "Answer",
     "Change",
+    "Companion",
     "Conflict",
     "Contradiction",
     "Entity",
@@ -210,6 +211,20 @@ class Conflict:
     fact: Fact
     score: float
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """An entity that stands in facts together with the one that was asked for.
+
+    `strength` is what the algebra finds of it in the sum of those facts, about their number; `together` counts the
+    links. `facts` are those of the companion alone, newest first: what is to be found one step further.
+    """
+
+    entity: str
+    strength: float
+    together: int
+    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)

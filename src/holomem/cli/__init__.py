@@ -1,6 +1,7 @@
 """The program `holomem`. It calls `Memory` and shows what comes back; it knows neither the file nor the arithmetic.
 
-commands, entities, upkeep, model, tour   one function per command: about facts, names, the whole memory, the model, the demo
+commands, entities, upkeep, model, doors, tour   one function per command: about facts, names, the whole memory, the model, the
+                         programs that use it, the demo
 render                   facts, hits and status as lines
 program                  the click group: common options, opening the memory, errors to exit codes
 console                  what text may do to a terminal, widths, tables, JSON
@@ -9,7 +10,7 @@ console                  what text may do to a terminal, widths, tables, JSON
 import click
 
 from holomem import __version__
-from holomem.cli import commands, entities, model, tour, upkeep
+from holomem.cli import commands, doors, entities, model, tour, upkeep
 from holomem.cli import web as page
 from holomem.cli.program import Program
 
@@ -57,6 +58,8 @@ for _command in (  # in the order of `holomem --help`
     upkeep.backup,
     model.model,
     page.web,
+    doors.hermes,
+    doors.mcp,
     tour.show_demo,
 ):
     main.add_command(_command)

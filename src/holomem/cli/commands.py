@@ -255,13 +255,18 @@ def probe(entity: str, half_life: float, as_json: bool, **chosen: Any) -> None:
 
 @click.command(cls=Command)
 @click.argument("entity")
+@click.option("--companions", is_flag=True, help="The names that it stands together with, and their other facts.")
 @_structural
-def related(entity: str, half_life: float, as_json: bool, **chosen: Any) -> None:
+def related(entity: str, companions: bool, half_life: float, as_json: bool, **chosen: Any) -> None:
     """Find what stands beside an entity.
 
     Not its own facts, but those of the names that it stands together with.
     """
     with opened(half_life_days=half_life, model=False) as memory:
+        if companions:
+            found = memory.companions(entity, **_given(**chosen))
+            print_json(found) if as_json else _shown(render.companion_lines(found))
+            return
         _structure(memory.related(entity, **_given(**chosen)), as_json)
 
 

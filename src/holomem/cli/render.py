@@ -9,11 +9,24 @@ from typing import Final
 
 from holomem.cli.console import Column, pad, table, time, visible
 from holomem.embedding.sources import Build, CheckedFile, ModelState
-from holomem.types import Answer, Change, Contradiction, Entity, Fact, Hit, ModelId, Scope, Status, StructuralHit
+from holomem.types import (
+    Answer,
+    Change,
+    Companion,
+    Contradiction,
+    Entity,
+    Fact,
+    Hit,
+    ModelId,
+    Scope,
+    Status,
+    StructuralHit,
+)
 
 __all__ = [
     "answer_lines",
     "change_table",
+    "companion_lines",
     "conflicts",
     "entity_table",
     "explanation",
@@ -92,6 +105,13 @@ def structural_table(hits: Sequence[StructuralHit]) -> Iterator[str]:
             for hit in hits
         ],
     )
+
+
+def companion_lines(companions: Sequence[Companion]) -> Iterator[str]:
+    """A line per companion with how strong it is and in how many facts, and one per fact of it alone."""
+    for companion in companions:
+        yield f"{companion.strength:6.2f}  {visible(companion.entity)}  ({companion.together} together)"
+        yield from (f"        {fact.fact_id:>5}  {visible(fact.content)}" for fact in companion.facts)
 
 
 def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
