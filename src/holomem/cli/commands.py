@@ -172,8 +172,9 @@ def add(
             [NewFact(content, entities=entities or None, roles=roles, **labels) for content in contents]
         )
         known = len(ids) - (len(memory) - before)
+        scope = labels.get("scope")
         facts = [memory.get(fact_id) for fact_id in ids]
-        against = [(fact, memory.contradicted_by(fact.content, limit=NOTED)) for fact in facts[:CHECKED]]
+        against = [(fact, memory.contradicted_by(fact.content, limit=NOTED, scope=scope)) for fact in facts[:CHECKED]]
     for fact, conflicts in against:
         for conflict in conflicts:
             note(f"{fact.fact_id} contradicts {conflict.fact.fact_id} ({conflict.reason})")
