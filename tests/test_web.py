@@ -313,7 +313,7 @@ def test_a_change_is_no_get(site, memory):
 
 
 @pytest.mark.parametrize(
-    "path",
+    "target",
     ["/static/../server.py", "/static/%2e%2e/server.py", "/static/..%2fserver.py", "/static/", "/static//etc/passwd"],
 )
 def test_no_path_leads_out_of_the_static_files(site, target):
