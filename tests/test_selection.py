@@ -17,9 +17,7 @@ FACTS = [
 ]
 share = st.floats(0, 1)
 scored = st.integers(1, 12).flatmap(
-    lambda m: st.tuples(
-        arrays.arrays(np.float64, m, elements=share), arrays.arrays(np.float64, (m, m), elements=share)
-    )
+    lambda m: st.tuples(arrays.arrays(np.float64, m, elements=share), arrays.arrays(np.float64, (m, m), elements=share))
 )
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 __all__ = ["MIN_SCORE", "UNASKED_MIN_SCORE", "answering", "check", "diverse", "fitting"]
 
 # Floors of relevance, before trust and decay. docs/quality.md has what they keep and let through.
-MIN_SCORE: Final = 0.05  # of `search` where meaning works: most unrelated questions find nothing
-UNASKED_MIN_SCORE: Final = 0.08  # for facts that nobody asked for, put into a prompt: rather none than a wrong one
+MIN_SCORE: Final = 0.06  # of `search` where meaning works: most unrelated questions find nothing
+UNASKED_MIN_SCORE: Final = 0.10  # for facts that nobody asked for, put into a prompt: rather none than a wrong one
 TAIL: Final = 0.4  # of the floor, for hits behind one that reaches it: the right one is often behind a better match
 
 
