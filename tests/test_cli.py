@@ -755,3 +755,11 @@ def test_related_shows_the_companions(filled, path):
     assert lines[1].split(maxsplit=1)[1] == "nginx listens on 443"
     found = from_json(filled("related", "Alice", "--companions", "--json"))
     assert [(c["entity"], c["together"], len(c["facts"])) for c in found] == [("nginx", 1, 1)]
+
+
+def test_search_has_a_floor_and_a_budget(filled):
+    plain = from_json(filled("search", "Alice dark mode pve-01", "--json"))
+    assert from_json(filled("search", "what deploys whatever else", "--min-score", 1, "--json")) == []
+    assert from_json(filled("search", "Alice dark mode pve-01", "--max-chars", 1, "--json")) == []
+    diverse = from_json(filled("search", "Alice dark mode pve-01", "--diversity", 0.5, "--json"))
+    assert {hit["fact"]["fact_id"] for hit in diverse} == {hit["fact"]["fact_id"] for hit in plain}

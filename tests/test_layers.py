@@ -28,7 +28,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "_kernels",
         "kernels",
     },
-    {"hrr", "fusion", "embedding"},
+    {"hrr", "fusion", "selection", "embedding"},
     {"schema", "database", "records", "banks", "store", "visibility", "lexicon", "vectors", "index"},
     {
         "semantics",

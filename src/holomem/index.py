@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import kernels
+from holomem import kernels, text
 from holomem.embedding import Calibration
 from holomem.entities import Gazetteer
 from holomem.lexicon import Growing, Lexicon
@@ -90,6 +90,10 @@ class Index:
         """The rows of these facts; those that are not in the file are left out."""
         return np.array([self.row_of[i] for i in fact_ids if i in self.row_of], np.int64)
 
+    def script_code(self, content: str) -> int:
+        """A number for the script of a text, the same for texts of one script."""
+        return self._scripts.setdefault(text.script(content), len(self._scripts))
+
     def parts(self, rows: Rows) -> Rows:
         """How many parts the HRR vector of each row bundles: its text, its entities, its roles."""
         return np.asarray(1 + self.entities.array[rows] + self.roles.array[rows])
@@ -131,6 +135,8 @@ class Index:
         self._last_link = Growing(np.int64)  # where those of each fact end
         self.roles = Growing(np.int64)  # how many each fact has
         self.given = Growing(np.int8)  # whether the names of each fact were given, so that its text says no others
+        self.script = Growing(np.int16)  # `script_code` of the terms of each fact
+        self._scripts: dict[str, int] = {}
         self._categories: dict[str, int] = {}
         self.visibility = Visibility(self._store)
         self.terms = Lexicon(kernels.term_hashes)
@@ -163,6 +169,7 @@ class Index:
         given = self._store.given(ids)
         self.given.extend(np.array([fact_id in given for fact_id in ids], np.int8))
         texts = [t or "" for t in terms]
+        self.script.extend(np.array([self.script_code(t) for t in texts], np.int16))
         self.terms.extend(texts)
         self.trigrams.extend(texts)
         self.phases.extend(len(ids))

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, get_args
 
 from holomem import contradictions as conflicts
-from holomem import fusion, history, ingest, naming, portable, revise, scoping, structure, text, upkeep
+from holomem import fusion, history, ingest, naming, portable, revise, scoping, selection, structure, text, upkeep
 from holomem import roles as parts
 from holomem import search as recall
 from holomem.database import Database
@@ -438,14 +438,21 @@ class Memory:
         among: Set[int] | None = None,
         scope: Scope | None = None,
         count: bool = True,
+        min_score: float | None = None,
+        diversity: float = 0.0,
+        max_chars: int | None = None,
     ) -> list[Hit]:
         """The facts that answer a question, best first, each with what its score is made of. Any text is a query.
 
         With `among` only the facts of these ids may answer. What is returned counts as retrieved, once each, unless
         `count` is False.
+        When no fact is as relevant as `min_score`, only those that hold all words of the question or an identifier of
+        it are shown. None is `selection.MIN_SCORE` where meaning works and 0 elsewhere; 0 shows all. `diversity` (0 to
+        1) puts facts that repeat a better one behind others; `max_chars` bounds the contents together.
         Raises ValueError or TypeError for a bad argument.
         """
         question = text.check(query, "query")
+        selection.check(min_score, diversity, max_chars)
         chosen = self._recalled(_filter(category, tags, match_tags, min_trust, since, until), scope)
         chosen = replace(chosen, among=among)
         vector = self._semantics.embed_query(question[: text.MAX_QUERY_CHARS])
@@ -462,6 +469,9 @@ class Memory:
                 limit=limit,
                 half_life_days=self._half_life_days,
                 candidates=self._candidates,
+                min_score=min_score,
+                diversity=diversity,
+                max_chars=max_chars,
             ),
             count=count,
         )

@@ -9,6 +9,9 @@ terms that no fact holds count in it, or one shared word would look like a full 
     jaccard   (idf(q & f) / (W + idf(f) - idf(q & f)))^2
     hrr       (idf of the terms and names that the HRR vector holds / W)^2        see `_structure`
     semantic  `Calibration.score` of the calibrated cosine
+
+A fact in another script than the question's cannot share its words, so its channels of words are worth a tenth of its
+meaning at least: a weak match in the question's own script is no better answer for having them.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import fusion, hrr, kernels, text
+from holomem import fusion, hrr, kernels, selection, text
 from holomem.index import Index, Names
 from holomem.store import Store
 from holomem.types import Filter, Hit, Scores
@@ -35,6 +38,7 @@ Candidates = Literal["union", "cascade"]
 
 TRIGRAMS: Final = 0.3  # their weight beside the stems (measured: as a replacement they lose)
 PRIOR: Final = 0.1  # of a term of the question, to be in a candidate; .05 and .2 are as good (measured)
+FOREIGN: Final = 0.1  # of `semantic`: what the other channels are worth at least where the scripts differ (measured)
 MARGIN: Final = 10  # more of the nearest meanings, for those that the rounded scan takes for nearer than they are
 PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (measured)
 
@@ -70,8 +74,16 @@ def search(
     limit: int,
     half_life_days: float = 0.0,
     candidates: Candidates = "union",
+    min_score: float | None = 0.0,
+    diversity: float = 0.0,
+    max_chars: int | None = None,
 ) -> list[Hit]:
-    """The best `limit` facts that pass the filter, best first; a fact without any evidence is no hit."""
+    """The best `limit` facts that pass the filter, best first; a fact without any evidence is no hit.
+
+    When none is as relevant as `min_score`, there are only those that hold every term of the question or an identifier
+    of it (`selection.answering`).
+    `diversity` puts facts that say what a better one says behind others, and `max_chars` bounds all contents together.
+    """
     allowed = index.allowed(chosen)
     if candidates == "union":
         rows = _propose(query, index, store, allowed, max(PROPOSALS, 5 * limit))
@@ -82,9 +94,19 @@ def search(
     decay = fusion.decay(index.age_days(rows), half_life_days)
     score = relevance * index.trust.array[rows] * decay
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
-    best = order[relevance[order] > 0][:limit]
+    meaning = query.vector is not None and index.meanings is not None
+    shown = selection.answering(relevance, _certain(query, index, rows), min_score, meaning=meaning)
+    best = order[shown[order]]
+    if diversity:
+        best = best[: max(PROPOSALS, 3 * limit)]
+        best = best[selection.diverse(score[best], _alike(index, rows[best]), diversity)]
+    best = best[: limit if max_chars is None else max(PROPOSALS, 3 * limit)]
     ids = index.ids.array[rows[best]].tolist()
     facts = store.fetch(ids)
+    best = best[[at for at, fact_id in enumerate(ids) if fact_id in facts]]
+    contents = [facts[fact_id].content for fact_id in index.ids.array[rows[best]].tolist()]
+    best = best[selection.fitting([len(content) for content in contents], limit, max_chars)]
+    ids = index.ids.array[rows[best]].tolist()
     factors = np.column_stack([score, relevance, decay])[best].tolist()
     channels = channels[best]
     weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels)).tolist()
@@ -93,7 +115,6 @@ def search(
         for fact_id, (score, relevance, decay), shares, weighed in zip(
             ids, factors, channels.tolist(), weights, strict=True
         )
-        if fact_id in facts
     ]
 
 
@@ -166,7 +187,32 @@ def _score(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
     if query.vector is not None and index.meanings is not None:
         cosines = index.meanings.cosines(query.vector, index.row_of, rows)
         channels[:, 3] = index.meanings.calibration.score(cosines)
+        foreign = index.script.array[rows] != index.script_code(query.text)
+        least = FOREIGN * np.nan_to_num(channels[foreign, 3:])
+        channels[foreign, :3] = np.maximum(channels[foreign, :3], least)  # maximum keeps the NaN of an absent one
     return channels
+
+
+def _certain(query: Query, index: Index, rows: Rows) -> NDArray[np.bool_]:
+    """Which rows (m,) no floor hides: those that hold every term of the question, or an identifier of it."""
+    if not query.terms or not len(rows):
+        return np.zeros(len(rows), bool)
+    hashes, weights = index.terms.query(query.terms)
+    certain = index.terms.shared(hashes, weights, rows) >= 0.9999 * float(weights.sum())
+    identifiers = [term for term in query.terms if text.is_identifier(term)]
+    if identifiers:
+        certain |= index.terms.shared(*index.terms.query(identifiers), rows) > 0
+    return np.asarray(certain)
+
+
+def _alike(index: Index, rows: Rows) -> NDArray[np.float64]:
+    """How much each fact says what each other says (m, m): the larger of shared terms and meaning, in [0, 1]."""
+    alike = np.stack([index.terms.jaccard(index.terms.terms_of(row), rows) for row in rows]).astype(np.float64)
+    if index.meanings is not None:
+        units = index.meanings.units(rows, index.ids.array[rows])
+        meaning = index.meanings.calibration.score((units @ units.T).astype(np.float32))
+        alike = np.fmax(alike, meaning)
+    return alike
 
 
 def _structure(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:

@@ -25,7 +25,17 @@ import Stemmer
 
 from holomem._stopwords import STOPWORDS
 
-__all__ = ["ANALYZER", "analyze", "check", "match_all", "match_any", "normalise", "query_terms", "script"]
+__all__ = [
+    "ANALYZER",
+    "analyze",
+    "check",
+    "is_identifier",
+    "match_all",
+    "match_any",
+    "normalise",
+    "query_terms",
+    "script",
+]
 
 ANALYZER = 1
 """Version of the terms. A file remembers it; when it differs the terms of every fact are made again."""
@@ -284,6 +294,11 @@ def query_terms(text: str) -> list[str]:
     "github" should be a full match for "GitHub". The facts have them, so "maria db" still finds "MariaDB".
     """
     return list(dict.fromkeys(_analyze(text[:MAX_QUERY_CHARS], humps=False)))[:MAX_QUERY_TERMS]
+
+
+def is_identifier(term: str) -> bool:
+    """Whether a term is one that is typed exactly or not at all: pve-01, --no-verify, 10.0.0.7; no year, no word."""
+    return _IDENTIFIER.search(term) is not None and len(term) > 3 and not (term.isdigit() and len(term) < 6)
 
 
 def _quoted(term: str) -> str:

@@ -195,6 +195,13 @@ def add(
 @_min_trust
 @_since
 @_until
+@click.option(
+    "--min-score", type=click.FloatRange(0, 1), metavar="X", help="Nothing if no fact is so relevant; 0 shows all."
+)
+@click.option(
+    "--diversity", type=click.FloatRange(0, 1), default=0.0, metavar="X", help="Facts that repeat come later."
+)
+@click.option("--max-chars", type=click.IntRange(1), metavar="N", help="At most so many characters of facts.")
 @click.option("--cascade", is_flag=True, help="Only facts that hold every word; else the nearest meanings.")
 @_half_life
 @click.option("--explain", is_flag=True, help="Take the scores of the first hits apart.")
@@ -209,6 +216,9 @@ def search(
     min_trust: float | None,
     since: datetime | None,
     until: datetime | None,
+    min_score: float | None,
+    diversity: float,
+    max_chars: int | None,
     cascade: bool,
     half_life: float,
     explain: bool,
@@ -217,8 +227,8 @@ def search(
 ) -> None:
     """Find the facts that answer QUERY, best first.
 
-    Any text is a query; a single `-` reads it from stdin. The table has the score of every channel. A fact without any
-    evidence is not shown.
+    Any text is a query; a single `-` reads it from stdin. The table has the score of every channel. Facts that have
+    next to nothing to do with the question are not shown; --min-score 0 shows them.
     """
     question = read_stdin() if query == ("-",) else " ".join(query)
     mode: Literal["union", "cascade"] = "cascade" if cascade else "union"
@@ -232,7 +242,9 @@ def search(
             since=since,
             until=until,
             scope=scope,
-            **_given(min_trust=min_trust),
+            diversity=diversity,
+            max_chars=max_chars,
+            **_given(min_trust=min_trust, min_score=min_score),
         )
         off = memory.status().channels if explain else {}
     if as_json:

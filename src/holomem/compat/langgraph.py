@@ -179,7 +179,7 @@ class HolomemStore(BaseStore):
     def _ranked(self, query: str, entries: list[_Entry], most: int) -> list[tuple[_Entry, float | None]]:
         """The entries that answer the query, best first, then the others."""
         by_id = {entry.fact.fact_id: entry for entry in entries if entry.searched}
-        hits = self._memory.search(query, limit=min(max(most, 1), _MOST), among=by_id.keys())
+        hits = self._memory.search(query, limit=min(max(most, 1), _MOST), among=by_id.keys(), min_score=0)
         found: list[tuple[_Entry, float | None]] = [(by_id[hit.fact.fact_id], hit.score) for hit in hits]
         seen = {hit.fact.fact_id for hit in hits}
         return found + [(entry, None) for entry in entries if entry.fact.fact_id not in seen]

@@ -169,7 +169,7 @@ class Memory:
         held: dict[int, list[_Entry]] = {}
         for entry in entries:
             held.setdefault(entry.fact.fact_id, []).append(entry)
-        hits = self._memory.search(query, limit=most, among=held.keys(), scope=owner)
+        hits = self._memory.search(query, limit=most, among=held.keys(), scope=owner, min_score=0)
         shown = [entry.shown(hit.score) for hit in hits for entry in held[hit.fact.fact_id]]
         return {"results": [entry for entry in shown if threshold is None or entry["score"] >= threshold][:most]}
 
