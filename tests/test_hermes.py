@@ -314,6 +314,8 @@ def test_a_model_that_does_not_come_up_leaves_the_other_channels(started, monkey
     provider = started("s2")
     begin = time.monotonic()
     assert "Alice deploys nginx" in provider.prefetch("who deploys nginx?")
+    assert tool(provider, "add", content="Bob repairs bicycles")["status"] == "added"  # its vector comes later
+    assert "Bob repairs bicycles" in provider.prefetch("who repairs bicycles?")
     provider._opened.embedder.ready.set()  # loaded, and stuck
     assert "Alice deploys nginx" in provider.prefetch("who deploys nginx?")
     assert time.monotonic() - begin < opening.EMBEDDING_SECONDS + 1.5

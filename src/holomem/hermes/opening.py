@@ -110,9 +110,23 @@ class OpenMemory:
         self._unwritten = 0
         self._idle = threading.Condition()
         self._closing = False
-        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._run, self._warm_up)]
-        for thread in self._threads:
-            thread.start()
+        self._plain: Memory | None = None
+        self._warming = threading.Thread(target=self._warm_up, daemon=True)
+        self._writing = threading.Thread(target=self._run, daemon=True)
+        self._warming.start()
+        self._writing.start()
+
+    def at_once(self) -> Memory:
+        """The memory; while its model is loading, the same file without it, and vectors are made up for later.
+
+        To make the tokenizer of a new model takes longer than a tool call may.
+        """
+        if self.embedder.ready.is_set() or not self._warming.is_alive():
+            return self.memory
+        with self._idle:
+            if self._plain is None:
+                self._plain = Memory(self.path, embedder=None)
+            return self._plain
 
     def write_later(self, work: Callable[[], object]) -> None:
         """Do `work` in the background, after what was asked before; its errors are logged."""
@@ -131,9 +145,11 @@ class OpenMemory:
         self._work.put(None)
         self._closing = True
         deadline = time.monotonic() + seconds
-        for thread in self._threads:
+        for thread in (self._writing, self._warming):
             thread.join(max(0.0, deadline - time.monotonic()))
         self.memory.close()
+        if self._plain is not None:
+            self._plain.close()
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:

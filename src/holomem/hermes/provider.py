@@ -186,7 +186,7 @@ class HolomemProvider(MemoryProvider):
         opened.settle_writes(SETTLE_SECONDS)
         settings = self._settings
         result = tools.call(
-            opened.memory, tool_name, args, min_trust=settings.min_trust, trust_score=settings.default_trust
+            opened.at_once(), tool_name, args, min_trust=settings.min_trust, trust_score=settings.default_trust
         )
         return json.dumps(result, ensure_ascii=False)
 
@@ -209,7 +209,7 @@ class HolomemProvider(MemoryProvider):
         if opened is not None and self._writes:
             told = dict(metadata or {})
             trust = self._settings.default_trust
-            opened.write_later(lambda: mirror.apply(opened.memory, action, target, content, told, trust))
+            opened.write_later(lambda: mirror.apply(opened.at_once(), action, target, content, told, trust))
 
     def on_session_end(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """Store short facts from what the user said, if that is wanted."""
@@ -230,7 +230,7 @@ class HolomemProvider(MemoryProvider):
         trust = self._settings.default_trust
         facts = [NewFact(fact.content, fact.category, tags, None, trust) for fact in extract(messages)]
         if facts:
-            opened.write_later(lambda: opened.memory.add_many(facts))
+            opened.write_later(lambda: opened.at_once().add_many(facts))
 
     def on_delegation(self, task: str, result: str, *, child_session_id: str = "", **_: Any) -> None:
         """Nothing: what a helper found out is for the agent to judge and to store."""
