@@ -11,6 +11,7 @@ from holomem import Memory, NewFact, demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api.expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install Debian's package chromium")
 
 EVIL = "<img src=x onerror=\"document.title='broken'\"> \"'><script>document.title='broken'</script>"
@@ -68,6 +69,7 @@ def tab(browser, site, **options):
     opened.on("request", lambda r: wrong.append(r.url) if urlsplit(r.url).hostname != "127.0.0.1" else None)
     opened.goto("/")
     yield opened
+    opened.wait_for_load_state("networkidle")
     assert opened.title() == "holomem"
     assert wrong == []
     context.close()
@@ -126,6 +128,7 @@ def test_a_fact_is_added_edited_rated_removed_and_brought_back(kind, request, fi
 
 def test_entities_are_shown_with_what_stands_beside_and_mended(page, filled):
     page.get_by_role("link", name="entities", exact=True).click()
+    sync_api.expect(page.locator("h1")).to_have_text("entities")
     page.get_by_role("link", name="Marta", exact=True).click()
     sync_api.expect(page.locator("svg.graph")).to_contain_text("nginx")
     page.get_by_label("rename: New name").fill("Marta Ruiz")

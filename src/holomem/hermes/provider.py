@@ -18,6 +18,7 @@ from holomem.hermes import mirror, recall
 from holomem.hermes.extraction import extract
 from holomem.hermes.opening import OpenMemory, acquire, release
 from holomem.hermes.settings import FIELDS, Settings, hermes_home, memory_path, read, write
+from holomem.selection import UNASKED_MIN_SCORE
 from holomem.types import NewFact
 
 if TYPE_CHECKING:
@@ -153,13 +154,14 @@ class HolomemProvider(MemoryProvider):
     def _recall_into(self, found: list[str], opened: OpenMemory, query: str) -> None:
         try:
             with opened.embedder.hurried():
-                hits = opened.memory.search(query, limit=RECALLED, min_trust=self._settings.min_trust)
+                hits = opened.memory.search(
+                    query, limit=RECALLED, min_trust=self._settings.min_trust, min_score=UNASKED_MIN_SCORE
+                )
         except Exception as error:  # a turn goes on without a memory
             logger.warning("holomem: nothing recalled: %s", error)
             return
-        chosen = [hit for hit in hits if hit.relevance >= recall.RELEVANCE]
-        self._recalled = len(chosen)
-        found.append(recall.block(chosen))
+        self._recalled = len(hits)
+        found.append(recall.block(hits))
 
     def recall_status(self) -> Any:
         """How many facts the last `prefetch` gave, as newer hosts show it."""

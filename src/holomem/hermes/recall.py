@@ -13,9 +13,8 @@ from typing import Final
 
 from holomem.types import Hit
 
-__all__ = ["RELEVANCE", "block", "is_trivial", "plain"]
+__all__ = ["block", "is_trivial", "plain"]
 
-RELEVANCE: Final = 0.15  # of a hit, before trust and age; below it a shared word is mere chance
 SHOWN: Final = 300  # characters of a fact; the rest is there for `fact_store`
 HEADING: Final = (
     "## Recalled facts\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlencode
 
 from holomem import text as analysis
@@ -13,6 +14,9 @@ from holomem.web.markup import Child, Markup, tag
 from holomem.web.texts import Words
 
 __all__ = ["edit", "fact_item", "facts", "one"]
+
+LONG_CHARS: Final = 1200
+SHOWN_CHARS: Final = 600
 
 
 def facts(
@@ -159,8 +163,21 @@ def _row(page: Page, fact: Fact, score: Child, bars: Child, why: Child) -> Marku
         class_="act",
     )
     return tag(
-        "li", score, tag("div", fact.content, class_="content", dir="auto"), acts, meta, why, id=f"fact-{fact.fact_id}"
+        "li",
+        score,
+        tag("div", _content(fact.content), class_="content", dir="auto"),
+        acts,
+        meta,
+        why,
+        id=f"fact-{fact.fact_id}",
     )
+
+
+def _content(content: str) -> Child:
+    """The text of a fact, of a long one its beginning, which opens."""
+    if len(content) <= LONG_CHARS:
+        return content
+    return tag("details", tag("summary", f"{content[:SHOWN_CHARS]}…"), content[SHOWN_CHARS:])
 
 
 def _bars(words: Words, hit: Hit) -> Markup:

@@ -67,7 +67,7 @@ def listing(memory: Memory, asked: Listing, *, every: bool = False) -> Found:
     """The facts of a page, or with `every` of all pages. Looking at the page counts nothing as retrieved."""
     category = asked.category or None
     if asked.q.strip() and not asked.filter:
-        hits = memory.search(asked.q, limit=HITS, category=category, min_trust=0.0, count=False)
+        hits = memory.search(asked.q, limit=HITS, category=category, min_trust=0.0, min_score=0.0, count=False)
         return Found(hits=tuple(hits))
     limit, offset = (None, 0) if every else (PAGE + 1, (asked.page - 1) * PAGE)
     facts = memory.facts(matching=asked.q, category=category, order=asked.order, limit=limit, offset=offset)

@@ -64,7 +64,7 @@ def layout(page: Page, current: str, body: Markup, status: Status) -> str:
     )
     bar = tag(
         "div",
-        tag("a", "holo", tag("b", "mem"), href="/", class_="brand"),
+        tag("a", "holo", tag("span", "mem"), href="/", class_="brand"),
         tag("nav", links, aria_label="holomem"),
         state,
         class_="bar",
