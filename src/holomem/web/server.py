@@ -101,17 +101,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         pages = self.server.pages
+        # An address that cannot be read is no reason to answer nothing: errors need only the language.
+        unread = Request("", {}, {}, self.headers.get("Accept-Language", ""))
         try:
             reply = self._reply(pages)
         except Refused as error:
-            reply = pages.error(self._request({}), error.status, str(error))
+            reply = pages.error(unread, error.status, str(error))
         except LookupError as error:
-            reply = pages.error(self._request({}), 404, str(error))
+            reply = pages.error(unread, 404, str(error))
         except (HolomemError, ValueError, TypeError) as error:
-            reply = pages.error(self._request({}), 400, str(error))
+            reply = pages.error(unread, 400, str(error))
         except Exception:  # the edge of the process: the others go on
-            _log.exception("%s %s failed", self.command, urlsplit(self.path).path)
-            reply = pages.error(self._request({}), 500, "the page failed; the log of the server says why")
+            _log.exception("%s %s failed", self.command, self.path.partition("?")[0])
+            reply = pages.error(unread, 500, "the page failed; the log of the server says why")
         self._send(reply)
 
     def _reply(self, pages: Pages) -> Reply:
