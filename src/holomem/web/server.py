@@ -6,6 +6,7 @@ import logging
 import socket
 import sys
 import threading
+import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -20,6 +21,7 @@ __all__ = ["Server"]
 THREADS: Final = 32  # requests at once; more wait in the kernel's queue
 BODY_BYTES: Final = 1_000_000
 REQUEST_SECONDS: Final = 15.0  # from the first byte to the last: who is slower is cut off
+PATIENCE_SECONDS: Final = 1.0  # and after this already where others wait for a thread
 FIELDS: Final = 200
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
@@ -46,13 +48,20 @@ class Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], pages: Pages) -> None:
         self.pages = pages
         self._free = threading.BoundedSemaphore(THREADS)
+        self._waited_for: dict[socket.socket, float] = {}  # by which clients a thread is held, since when; oldest first
+        self._lock = threading.Lock()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Give the request to a thread, as soon as one of them is free."""
-        self._free.acquire()
+        """Give the request to a thread, as soon as one of them is free: a client that is slow to send or take gives way."""
+        while not self._free.acquire(timeout=0.1):
+            with self._lock:
+                slowest = next(iter(self._waited_for.items()), None)
+            if slowest is not None and time.monotonic() - slowest[1] > PATIENCE_SECONDS:
+                self.waits_for(slowest[0], waits=False)
+                _cut(slowest[0])
         try:
             super().process_request(request, client_address)
         except BaseException:
@@ -64,11 +73,20 @@ class Server(ThreadingHTTPServer):
         watch = threading.Timer(REQUEST_SECONDS, _cut, (request,))
         watch.daemon = True
         watch.start()
+        self.waits_for(request, waits=True)
         try:
             super().process_request_thread(request, client_address)
         finally:
             watch.cancel()
+            self.waits_for(request, waits=False)
             self._free.release()
+
+    def waits_for(self, request: socket.socket, *, waits: bool) -> None:
+        """Note whether it is the client that holds its thread, not our work."""
+        with self._lock:
+            self._waited_for.pop(request, None)
+            if waits:
+                self._waited_for[request] = time.monotonic()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         """Log what is a fault of ours; a client that went away is none."""
@@ -119,6 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, pages: Pages) -> Reply:
         pages.guard.check(self.command, self.headers)
         request = self._request(self._form() if self.command == "POST" else {})
+        self.server.waits_for(self.connection, waits=False)
         if request.path.startswith("/static/"):
             return pages.static(request)
         if request.path == "/login":
@@ -148,6 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         return dict(pairs)
 
     def _send(self, reply: Reply) -> None:
+        self.server.waits_for(self.connection, waits=True)
         self.send_response(reply.status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
