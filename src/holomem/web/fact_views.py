@@ -154,14 +154,13 @@ def _row(page: Page, fact: Fact, score: Child, bars: Child, why: Child) -> Marku
         tag("meter", min=0, max=1, value=f"{fact.trust_score:.2f}", aria_label=f"{w['trust']} {fact.trust_score:.2f}"),
         tag("time", fact.created_at.strftime("%Y-%m-%d"), datetime=fact.created_at.isoformat()), class_="meta",
     )  # fmt: skip
-    acts = tag(
-        "div",
-        page.button(f"{place}/helpful", "▲", name=w["helpful"]),
-        page.button(f"{place}/unhelpful", "▼", name=w["unhelpful"]),
-        None if page.read_only else tag("a", w["edit"], href=f"{place}/edit", class_="button"),
-        page.button(f"{place}/remove", "×", name=w["remove"]),
-        class_="act",
-    )
+    # One form with four ends: a form for each button makes a page of 50 facts a third longer.
+    doors = [
+        tag("button", sign, formaction=f"{place}/{action}", aria_label=w[action], title=w[action])
+        for sign, action in (("▲", "helpful"), ("▼", "unhelpful"), ("×", "remove"))
+    ]
+    edit_link = tag("a", w["edit"], href=f"{place}/edit", class_="button")
+    acts = page.form(f"{place}/helpful", *doors[:2], edit_link, doors[2], class_="act")
     return tag(
         "li",
         score,
