@@ -659,7 +659,8 @@ def test_version_and_help():
 
 def test_every_command_but_export_has_json():
     commands = {**main.commands, **main.commands["model"].commands}
-    del commands["model"]  # a group
+    for other in ("model", "hermes", "web", "mcp"):  # groups, and servers
+        del commands[other]
     assert [name for name, command in commands.items() if "as_json" not in {p.name for p in command.params}] == [
         "export"  # is JSON
     ]
@@ -677,13 +678,14 @@ def test_the_command_line_is_light():
     assert result.stdout.strip() == ""
 
 
-def test_the_command_line_knows_only_memory_model_sources_types_and_errors():
+def test_the_command_line_knows_only_memory_the_other_doors_types_and_errors():
     allowed = {"holomem", "holomem.memory", "holomem.types", "holomem.errors", "holomem.demo", "holomem.paths"}
     allowed.add("holomem.embedding.sources")  # `holomem model` needs no memory
     for file in Path(holomem.cli.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("holomem"):
-                assert node.module in allowed or node.module.startswith("holomem.cli"), (file.name, node.module)
+                doors = ("holomem.cli", "holomem.web", "holomem.hermes", "holomem.mcp")
+                assert node.module in allowed or node.module.startswith(doors), (file.name, node.module)
 
 
 # ---- whose, from where, until when; and back -------------------------------------------------------------------------

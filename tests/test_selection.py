@@ -57,7 +57,7 @@ def test_what_fits_stays_in_budget_and_leaves_out_nothing_that_would_fit(lengths
 def test_a_higher_floor_never_shows_more(relevance, one, other):
     low, high = sorted((one, other))
     certain = np.zeros(len(relevance), bool)
-    shown = [selection.answering(relevance, certain, floor, meaning=True) for floor in (low, high)]
+    shown = [selection.answering(relevance, certain, floor, meaning=True, among=500) for floor in (low, high)]
     assert not (shown[1] & ~shown[0]).any()
     assert (shown[0] <= (relevance > 0)).all()
     assert not shown[1].any() or relevance.max() >= high
@@ -65,9 +65,9 @@ def test_a_higher_floor_never_shows_more(relevance, one, other):
 
 def test_without_meaning_there_is_no_floor_unless_one_is_given():
     relevance, certain = np.array([0.01, 0.0]), np.zeros(2, bool)
-    assert selection.answering(relevance, certain, None, meaning=False).tolist() == [True, False]
-    assert not selection.answering(relevance, certain, None, meaning=True).any()
-    assert not selection.answering(relevance, certain, 0.05, meaning=False).any()
+    assert selection.answering(relevance, certain, None, meaning=False, among=500).tolist() == [True, False]
+    assert not selection.answering(relevance, certain, None, meaning=True, among=500).any()
+    assert not selection.answering(relevance, certain, 0.05, meaning=False, among=500).any()
 
 
 def test_nothing_reaches_a_floor_of_one_but_what_is_certain(filled):

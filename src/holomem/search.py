@@ -95,7 +95,8 @@ def search(
     score = relevance * index.trust.array[rows] * decay
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
     meaning = query.vector is not None and index.meanings is not None
-    shown = selection.answering(relevance, _certain(query, index, rows), min_score, meaning=meaning)
+    certain, among = _certain(query, index, rows), int(allowed.sum())
+    shown = selection.answering(relevance, certain, min_score, meaning=meaning, among=among)
     best = order[shown[order]]
     if diversity:
         best = best[: max(PROPOSALS, 3 * limit)]

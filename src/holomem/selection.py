@@ -13,6 +13,7 @@ __all__ = ["MIN_SCORE", "UNASKED_MIN_SCORE", "answering", "check", "diverse", "f
 # Floors of relevance, before trust and decay. docs/quality.md has what they keep and let through.
 MIN_SCORE: Final = 0.06  # of `search` where meaning works: most unrelated questions find nothing
 UNASKED_MIN_SCORE: Final = 0.10  # for facts that nobody asked for, put into a prompt: rather none than a wrong one
+MANY: Final = 500  # facts from which on a floor is what it says
 TAIL: Final = 0.4  # of the floor, for hits behind one that reaches it: the right one is often behind a better match
 
 
@@ -26,14 +27,17 @@ def check(min_score: float | None, diversity: float, max_chars: int | None) -> N
 
 
 def answering(
-    relevance: NDArray[np.float64], certain: NDArray[np.bool_], min_score: float | None, *, meaning: bool
+    relevance: NDArray[np.float64], certain: NDArray[np.bool_], min_score: float | None, *, meaning: bool, among: int
 ) -> NDArray[np.bool_]:
     """Which facts (m,) are shown at all: none when no relevance reaches the floor, else those above `TAIL` of it.
 
-    A fact that is `certain` is always shown, one without any evidence never. `min_score` None is `MIN_SCORE`, and
-    nothing where the question is not compared by meaning: keywords alone do not tell a weak match from a chance one.
+    `among` says how many facts might have answered: the best of many unrelated ones is nearer than the best of few, so
+    among fewer than `MANY` the floor sinks with the fifth root of their number (measured from 5 facts on). A fact that is
+    `certain` is always shown, one without any evidence never. `min_score` None is `MIN_SCORE`, and nothing where the
+    question is not compared by meaning: keywords alone do not tell a weak match from a chance one.
     """
     floor = min_score if min_score is not None else MIN_SCORE if meaning else 0.0
+    floor *= min(1.0, among / MANY) ** (1 / 5)
     answered = bool(len(relevance)) and float(relevance.max()) >= floor
     return np.asarray((relevance > 0) & (certain | (answered & (relevance >= TAIL * floor))))
 

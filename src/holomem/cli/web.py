@@ -24,9 +24,9 @@ __all__ = ["web"]
 )
 @click.option("--read-only", is_flag=True, help="Show, and change nothing.")
 def web(host: str, port: int, names: tuple[str, ...], token_file: Path | None, read_only: bool) -> None:
-    """Serve a page to look at the memory, to mend it, and to see why a fact is found.
+    """Serve a page to see the memory and mend it.
 
-    It listens on loopback. From elsewhere use a tunnel: ssh -L 8420:127.0.0.1:8420 server
+    It shows why a fact is found, too. It listens on loopback. From elsewhere use a tunnel: ssh -L 8420:127.0.0.1:8420 server
     """
     from holomem.web.guard import Guard, is_loopback
     from holomem.web.pages import Pages
