@@ -160,3 +160,22 @@ def test_mod_06_a_pasted_prompt_is_read_up_to_one_window(shared):
     finally:
         embedder._engine._run = run
         embedder.unload()
+
+
+def test_show_says_how_much_of_a_long_fact_the_model_reads(tmp_path, path):
+    from click.testing import CliRunner
+
+    from holomem.cli import main
+
+    folder = make_model(tmp_path / "model", config={"hidden_size": 8, "max_position_embeddings": 34})
+    env = {"HOLOMEM_MODEL_DIR": str(folder)}
+
+    def run(*command):
+        return CliRunner().invoke(main, ["--db", str(path), *command], env=env).stdout
+
+    run("add", "the cat sleeps " * 30)
+    run("add", "the cat sleeps " * 100)
+    run("add", "the cat sleeps")
+    assert "the mean over 3 windows, all of 90 tokens" in run("show", "1")
+    assert "the mean over 4 windows, the first 128 of 300 tokens" in run("show", "2")
+    assert "windows" not in run("show", "3")

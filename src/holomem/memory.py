@@ -42,6 +42,7 @@ from holomem.types import (
     ModelId,
     NewFact,
     Order,
+    Reading,
     Scope,
     Status,
     StructuralHit,
@@ -673,6 +674,10 @@ class Memory:
         if not dry_run and self._semantics.works():
             self.backfill()
         return report
+
+    def reading(self, fact_id: int) -> Reading | None:
+        """How much of a fact its vector is made of; None without a model. Raises FactNotFound."""
+        return self._semantics.reading(self.get(fact_id).content)
 
     def unload(self) -> None:
         """Give the memory of the embedding model back; the next search loads it again."""

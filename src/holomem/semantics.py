@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from holomem.embedding import Calibration, Embedder, default_embedder, known, measure
 from holomem.errors import DegradedWarning, ModelError
 from holomem.store import Store
-from holomem.types import ModelId
+from holomem.types import ModelId, Reading
 
 __all__ = ["Semantics"]
 
@@ -134,6 +134,17 @@ class Semantics:
         if self._store.kept_model() is None:
             self._store.keep_model(self._model_id or 0)
         return self._model_id or 0
+
+    def reading(self, text: str) -> Reading | None:
+        """How much of a text its vector is made of; None where the embedder does not tell."""
+        tell = getattr(self._embedder, "reading", None)
+        if tell is None or self.problem() is not None:
+            return None
+        try:
+            found: Reading = tell(text)
+        except ModelError:
+            return None
+        return found
 
     def use(self, embedder: Embedder) -> ModelId:
         """Make this the embedder of the store, and return its identity. ModelError when there is none."""

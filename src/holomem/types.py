@@ -25,6 +25,7 @@ __all__ = [
     "ModelId",
     "NewFact",
     "Order",
+    "Reading",
     "Scope",
     "Scores",
     "Status",
@@ -262,6 +263,15 @@ class ModelId:
     max_tokens: int = 0
     query_prefix: str = ""
     passage_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How much of a text a vector is made of: `read` of its `tokens`, in so many windows of the model."""
+
+    tokens: int
+    read: int
+    windows: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ CHECKED: Final = 10  # of the facts that one `add` adds, those compared with the
 NOTED: Final = 3  # facts that `add` tells a new one contradicts
 LARGEST: Final = 2**63 - 1  # an integer of SQLite
 
+LONG_CHARS: Final = 400  # a shorter fact fits into one window of every model
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -356,10 +358,14 @@ def list_facts(limit: int, offset: int, as_json: bool, **chosen: Any) -> None:
 @_fact_id
 @json_option
 def show(fact_id: int, as_json: bool) -> None:
-    """Show everything about one fact."""
-    with opened(model=False) as memory:
+    """Show everything about one fact.
+
+    Of a long one also how much of it the model reads: up to four windows.
+    """
+    with opened() as memory:
         fact = memory.get(fact_id)
-    print_json(fact) if as_json else print_lines(render.fact_lines(fact))
+        reading = memory.reading(fact_id) if len(fact.content) > LONG_CHARS else None
+    print_json(fact) if as_json else print_lines(render.fact_lines(fact, reading))
 
 
 @click.command(cls=Command)

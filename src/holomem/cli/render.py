@@ -18,6 +18,7 @@ from holomem.types import (
     Fact,
     Hit,
     ModelId,
+    Reading,
     Scope,
     Status,
     StructuralHit,
@@ -130,8 +131,8 @@ def fact_table(facts: Sequence[Fact]) -> Iterator[str]:
     return table(columns, [[str(f.fact_id), f"{f.trust_score:.2f}", f.category, f.tags, f.content] for f in facts])
 
 
-def fact_lines(fact: Fact) -> Iterator[str]:
-    """Everything about one fact."""
+def fact_lines(fact: Fact, reading: Reading | None = None) -> Iterator[str]:
+    """Everything about one fact, and how much of it the model reads where that is not all in one window."""
     first, *rest = [visible(line) for line in fact.content.split("\n")]
     beside = [("source", visible(fact.source or "")), ("belongs to", visible("; ".join(map(_scope, fact.scopes))))]
     if fact.expires_at is not None:
@@ -151,6 +152,7 @@ def fact_lines(fact: Fact) -> Iterator[str]:
         ("retrieved", f"{fact.retrieval_count} times, rated helpful {fact.helpful_count} times"),
         ("created", time(fact.created_at)),
         ("updated", time(fact.updated_at)),
+        *([("vector", _read(reading))] if reading is not None and reading.windows > 1 else []),
         *(pair for pair in beside if pair[1]),
     )
 
@@ -184,6 +186,11 @@ def _value(value: object) -> str:
 
 def _scope(scope: Scope) -> str:
     return ", ".join(f"{part} {name}" for part, name in asdict(scope).items() if name is not None)
+
+
+def _read(reading: Reading) -> str:
+    part = "all" if reading.read == reading.tokens else f"the first {reading.read:,}"
+    return f"the mean over {reading.windows} windows, {part} of {reading.tokens:,} tokens"
 
 
 def entity_table(entities: Sequence[Entity]) -> Iterator[str]:

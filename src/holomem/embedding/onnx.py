@@ -13,13 +13,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from holomem.embedding import heap
+from holomem.embedding import heap, tokens
 from holomem.embedding.engine import WINDOWS, Engine, LocalEngine
 from holomem.embedding.files import ModelFiles, PinnedModel, find_files
 from holomem.embedding.hashes import file_hash
 from holomem.embedding.protocol import Vectors
 from holomem.errors import ModelError
-from holomem.types import ModelId
+from holomem.types import ModelId, Reading
 
 __all__ = ["OnnxEmbedder"]
 
@@ -141,6 +141,15 @@ class OnnxEmbedder:
             rows[asked] = self._load().vectors([prefix + words[number] for number in asked], windows)
             self._wait_idle()
         return rows
+
+    def reading(self, text: str) -> Reading:
+        """How much of a fact its vector is made of; loads the tokenizer and not the model."""
+        files = self._find()
+        tokenizer = tokens.load(files.tokenizer_path)
+        clean = self._prefix(files, query=False) + text.strip().encode("utf-8", "replace").decode("utf-8")
+        pieces, size = tokenizer.count(clean, self._window(files))
+        windows = min(-(-pieces // size), WINDOWS)
+        return Reading(pieces, min(pieces, windows * size), windows)
 
     def unload(self) -> None:
         """Drop the session and give its memory back to the system, if no other embedder uses it."""

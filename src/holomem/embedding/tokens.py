@@ -42,6 +42,11 @@ class Tokenizer:
         starts = range(0, min(len(words), most * size), size)
         return [ids[:before] + words[start : start + size] + ids[len(ids) - after :] for start in starts]
 
+    def count(self, text: str, max_tokens: int) -> tuple[int, int]:
+        """How many pieces the text has, and how many of them one window takes."""
+        ids, before, after = self._encoder.encode(text)
+        return len(ids) - before - after, max_tokens - before - after
+
 
 class _Encoder(Protocol):
     def encode(self, text: str) -> tuple[list[int], int, int]:
