@@ -75,6 +75,7 @@ class Pages:
         self._read_only = read_only
         self._backfill = _Backfill()
         self._both: set[tuple[int, int]] = set()  # pairs of facts that were told to stay
+        memory.status()  # reads the file into the caches, which the first visitor would wait for: 0.4 s for 10,000 facts
 
     # ---- showing ----------------------------------------------------------------------------------------------------
 
