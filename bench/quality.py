@@ -300,7 +300,7 @@ at least; that is what moves xquad_mixed.
 
 * No similarity tells a question with a wrong premise from a right one; nor a question about something that is missing in a
   store full of the same subject: see the column of absent questions.
-* Relevance grows with the store: the floor is strict for 50 facts and mild for 3000.
+* Relevance grows with the store: below 500 facts the floor sinks (`selection.MANY`; `bench/floor.py`); it is mild for 3000.
 * Indirect preferences (prefeval) are the weakest task: hardly a word in common, and others may apply as well.
 * Times in questions are not read.
 * Samples differ from all questions by a point or two on a single task.
