@@ -136,4 +136,5 @@ class AsyncMemory:
     backup = _awaited(Memory.backup)
     export = _awaited(Memory.export)
     load = _awaited(Memory.load)
+    reading = _awaited(Memory.reading)
     unload = _awaited(Memory.unload)
