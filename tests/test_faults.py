@@ -70,7 +70,9 @@ def test_a_writer_killed_at_any_moment_loses_nothing_acknowledged_and_leaves_no_
     assert integrity(path) == "ok"
 
 
-@pytest.mark.parametrize("step", ["insert", "link", "set_keys", "set_vectors"])
+@pytest.mark.parametrize(
+    "step", ["store.Store.insert", "links.Links.link", "links.Links.set_keys", "models.Models.set_vectors"]
+)
 def test_a_fault_in_the_middle_of_an_add_undoes_all_of_it_con_01(path, step, monkeypatch):
     with Memory(path, embedder=HashEmbedder()) as memory, Memory(path, embedder=None) as other:
 
@@ -78,7 +80,7 @@ def test_a_fault_in_the_middle_of_an_add_undoes_all_of_it_con_01(path, step, mon
             raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as patch:
-            patch.setattr(type(memory._store), step, fail)
+            patch.setattr(f"holomem.{step}", fail)
             with pytest.raises(StoreError, match="disk I/O error"):
                 memory.add("Ann Lee lives in Oslo")
         assert len(memory) == 0

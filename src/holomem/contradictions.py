@@ -100,7 +100,7 @@ def conflicts(
     if unit is not None and index.meanings is not None:
         near = index.meanings.cosines(unit, index.row_of)[rows]
         likeness = np.where(np.isnan(near), likeness, near)
-    linked = index.rows(fact_id for fact_id, _ in store.linked_facts(mentioned)) if mentioned else rows[:0]
+    linked = index.rows(fact_id for fact_id, _ in store.links.linked_facts(mentioned)) if mentioned else rows[:0]
     likeness = likeness + SHARED * np.isin(rows, linked)
     best = np.argsort(-likeness, kind="stable")[: 4 * NEIGHBOURS]
     facts = store.fetch(index.ids.array[rows[best]].tolist())
@@ -302,7 +302,7 @@ def _unit(index: Index, store: Store, content: str, vector: Floats | None) -> Fl
 def _held(store: Store, facts: dict[int, Fact]) -> dict[int, frozenset[int]]:
     """Fact -> its entities."""
     held: dict[int, set[int]] = {}
-    for fact_id, entity_id in store.links():
+    for fact_id, entity_id in store.links.pairs():
         if fact_id in facts:
             held.setdefault(fact_id, set()).add(entity_id)
     return {fact_id: frozenset(entities) for fact_id, entities in held.items()}

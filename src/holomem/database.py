@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -25,12 +25,13 @@ from filelock import BaseFileLock, FileLock, Timeout
 from holomem import schema
 from holomem.errors import StoreError
 
-__all__ = ["Database", "has_wal_reset_bug"]
+__all__ = ["Database", "batches", "has_wal_reset_bug", "placeholders"]
 
 MEMORY: Final = ":memory:"
 BUSY_SECONDS: Final = 30.0
 WAL_BYTES: Final = 4_096_000  # checkpoint above it: SQLite's own default of 1000 pages
 _HEADER: Final = b"SQLite format 3\0"
+_BATCH: Final = 500  # ids in one IN (...): well below SQLite's limit of 999 variables in old builds
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
@@ -123,6 +124,11 @@ class Database:
         """Give this connection's queries a function; nothing in the file may depend on it."""
         with self._lock:
             self._opened().create_function(name, -1, function, deterministic=True)
+
+    def number(self, statement: str, *values: object) -> int:
+        """The whole number that a query gives."""
+        with self.read() as connection:
+            return int(connection.execute(statement, values).fetchone()[0])
 
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
@@ -332,6 +338,18 @@ class Database:
             raise  # about a row: the store knows what it means
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: {error}; {_remedy(str(error))}") from error
+
+
+def batches(ids: Sequence[int]) -> Iterator[tuple[list[int], str]]:
+    """The ids in lists that fit into one `IN (...)`, each with its marks."""
+    for start in range(0, len(ids), _BATCH):
+        batch = [int(i) for i in ids[start : start + _BATCH]]
+        yield batch, placeholders(batch)
+
+
+def placeholders(values: Iterable[object]) -> str:
+    """One "?" for each value."""
+    return ", ".join("?" for _ in values)
 
 
 @contextmanager

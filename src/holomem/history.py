@@ -194,8 +194,8 @@ def _set(store: Store, names: Names, fact_id: int, state: State) -> None:
     for name, kind, aliases in state["entities"]:
         ingest.describe(store, names, name, kind, split_list(aliases))
     columns = (*_LABELS, *_SUMS, "retrieval_count", "created_at", "updated_at")
-    store.set_unlinked([fact_id], store.unlinked(fact_id), unlinked=False)
-    store.set_unlinked([fact_id], state["unlinked"], unlinked=True)
+    store.links.set_unlinked([fact_id], store.links.unlinked(fact_id), unlinked=False)
+    store.links.set_unlinked([fact_id], state["unlinked"], unlinked=True)
     store.set_record(fact_id, **{name: state[name] for name in columns})
     store.records.set_extras(fact_id, Extras(*(state[name] for name in _EXTRAS)))
     store.records.set_scopes(fact_id, _scopes(state))
@@ -210,7 +210,7 @@ def _state(store: Store, fact_id: int) -> State | None:
     del state["fact_id"]
     for name in ("created_at", "updated_at"):
         state[name] = state[name].replace(tzinfo=None).isoformat(sep=" ")
-    state["unlinked"] = sorted(store.unlinked(fact_id))
+    state["unlinked"] = sorted(store.links.unlinked(fact_id))
     state |= store.records.extras([fact_id]).get(fact_id, PLAIN)._asdict()
     state["entities"] = [list(entity) for entity in store.records.entities(fact_id)]
     state["scopes"] = _parts(fact.scopes)

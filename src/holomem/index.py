@@ -166,7 +166,7 @@ class Index:
         self._last_link.extend(len(self._linked) + counts.cumsum())
         self._linked.extend(np.array([i for ids in entities for i in ids], np.int64))
         self.roles.extend(np.array(roles, np.int64))
-        given = self._store.given(ids)
+        given = self._store.links.given(ids)
         self.given.extend(np.array([fact_id in given for fact_id in ids], np.int8))
         texts = [t or "" for t in terms]
         self.script.extend(np.array([self.script_code(t) for t in texts], np.int16))
@@ -225,7 +225,7 @@ class Names:
         for entity_id in changed or ():
             for spelling in self._names.pop(entity_id, ()):
                 self.gazetteer.discard(spelling, entity_id)
-        for entity_id, name, aliases in self._store.names(changed):
+        for entity_id, name, aliases in self._store.links.names(changed):
             self.learn(entity_id, name, aliases)
         self._seen = newest
 

@@ -41,7 +41,7 @@ __all__ = [
     "vector_blobs",
 ]
 
-_ANY = ("",)  # in `store.unlinked`: a fact whose names were given is about no others
+_ANY = ("",)  # in `Links.unlinked`: a fact whose names were given is about no others
 _MENDED = 200  # facts in one transaction: others can write in between
 
 
@@ -146,11 +146,11 @@ def insert(store: Store, names: Names, new: Statement, *, fact_id: int | None = 
         hrr_vector=_encoded(store, names, new.terms, linked, fillers),
         fact_id=fact_id,
     )
-    store.link(fact_id, linked)
+    store.links.link(fact_id, linked)
     if new.entities is not None:
-        store.set_unlinked([fact_id], _ANY, unlinked=True)
+        store.links.set_unlinked([fact_id], _ANY, unlinked=True)
     if fillers:
-        store.set_roles(fact_id, fillers)
+        store.links.set_roles(fact_id, fillers)
     return fact_id, True
 
 
@@ -160,7 +160,7 @@ def replace(store: Store, names: Names, fact_id: int, new: Statement) -> None:
     Raises DuplicateFact.
     """
     store.set_content(fact_id, new.content, " ".join(new.terms))
-    store.set_unlinked([fact_id], _ANY, unlinked=new.entities is not None)
+    store.links.set_unlinked([fact_id], _ANY, unlinked=new.entities is not None)
     _relate(store, names, fact_id, new.content, new.terms, new.entities, roles=new.roles)
 
 
@@ -169,9 +169,9 @@ def relink(
 ) -> None:
     """Give a fact other entities, other roles or both; None keeps what it has, and a filler stays an entity."""
     content = store.get(fact_id).content
-    keep = store.linked_entities(fact_id) if given is None else ()
+    keep = store.links.linked_entities(fact_id) if given is None else ()
     if given is not None:
-        store.set_unlinked([fact_id], _ANY, unlinked=True)
+        store.links.set_unlinked([fact_id], _ANY, unlinked=True)
     _relate(store, names, fact_id, content, text.analyze(content), given or (), keep=keep, roles=roles)
 
 
@@ -182,10 +182,10 @@ def reextract(store: Store, names: Names, fact_ids: Sequence[int], *, replace: b
     """
     changed = 0
     for fact_id, content in store.contents(fact_ids):
-        before = store.linked_entities(fact_id)
-        store.set_unlinked([fact_id], _ANY, unlinked=False)
+        before = store.links.linked_entities(fact_id)
+        store.links.set_unlinked([fact_id], _ANY, unlinked=False)
         _relate(store, names, fact_id, content, text.analyze(text.clean(content)), None, keep=() if replace else before)
-        changed += store.linked_entities(fact_id) != before
+        changed += store.links.linked_entities(fact_id) != before
     return changed
 
 
@@ -200,17 +200,17 @@ def mend(store: Store, names: Names) -> int:
                 store.outdate_terms()
             store.set_meta("analyzer", text.ANALYZER)
     mended = 0
-    while store.unanalysed(1) or store.without_keys():
+    while store.unanalysed(1) or store.links.without_keys():
         with store.database.write():
             names.refresh()
-            for entity_id, name, aliases in store.without_keys():
-                store.set_keys(entity_id, _keys(name, aliases))
+            for entity_id, name, aliases in store.links.without_keys():
+                store.links.set_keys(entity_id, _keys(name, aliases))
             batch = store.unanalysed(_MENDED)
             for fact_id, content in batch:
                 terms = text.analyze(text.clean(content))
                 store.set_terms(fact_id, " ".join(terms))
-                given = () if "" in store.unlinked(fact_id) else None
-                _relate(store, names, fact_id, content, terms, given, keep=store.linked_entities(fact_id))
+                given = () if "" in store.links.unlinked(fact_id) else None
+                _relate(store, names, fact_id, content, terms, given, keep=store.links.linked_entities(fact_id))
             mended += len(batch)
     return mended
 
@@ -230,12 +230,12 @@ def _relate(
 
     `roles` replace those of the fact; None keeps them.
     """
-    linked = [*keep, *_entities(store, names, content, given, store.unlinked(fact_id))]
-    fillers = store.roles(fact_id) if roles is None else _fillers(store, names, roles)
+    linked = [*keep, *_entities(store, names, content, given, store.links.unlinked(fact_id))]
+    fillers = store.links.roles(fact_id) if roles is None else _fillers(store, names, roles)
     linked = list(dict.fromkeys([*linked, *fillers.values()]))
-    store.link(fact_id, linked)
+    store.links.link(fact_id, linked)
     if roles is not None:
-        store.set_roles(fact_id, fillers)
+        store.links.set_roles(fact_id, fillers)
     encode(store, names, fact_id, terms, linked)
 
 
@@ -281,7 +281,7 @@ def _fillers(store: Store, names: Names, given: Mapping[str, str]) -> dict[str, 
 
 def encode(store: Store, names: Names, fact_id: int, terms: Sequence[str], entity_ids: Sequence[int]) -> None:
     """Store the HRR vector of a fact with these terms, these entities and the roles that the file has for it."""
-    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids, store.roles(fact_id)))
+    store.set_phases(fact_id, _encoded(store, names, terms, entity_ids, store.links.roles(fact_id)))
 
 
 def _encoded(
@@ -297,8 +297,8 @@ def resolve(store: Store, names: Names, name: str) -> int:
     known = names.gazetteer.ids(name)
     if known:
         return min(known)
-    entity_id = store.add_entity(name)
-    store.set_keys(entity_id, _keys(name, ()))
+    entity_id = store.links.add_entity(name)
+    store.links.set_keys(entity_id, _keys(name, ()))
     names.learn(entity_id, name)
     return entity_id
 
@@ -306,16 +306,16 @@ def resolve(store: Store, names: Names, name: str) -> int:
 def _alias(store: Store, names: Names, entity_id: int, alias: str) -> int:
     """Let an entity be known by another spelling too, unless that already names something; the entity's id."""
     if not names.gazetteer.ids(alias):
-        ((_, name, aliases),) = store.names([entity_id])
+        ((_, name, aliases),) = store.links.names([entity_id])
         spell(store, names, entity_id, name, (*aliases, alias))
     return entity_id
 
 
 def spell(store: Store, names: Names, entity_id: int, name: str, aliases: Sequence[str]) -> None:
     """Give an entity this name and these aliases; the facts that hold it are encoded apart."""
-    store.set_name(entity_id, name)
-    store.set_aliases(entity_id, aliases)
-    store.set_keys(entity_id, _keys(name, aliases))
+    store.links.set_name(entity_id, name)
+    store.links.set_aliases(entity_id, aliases)
+    store.links.set_keys(entity_id, _keys(name, aliases))
     names.learn(entity_id, name, aliases)
 
 
@@ -336,7 +336,7 @@ def describe(store: Store, names: Names, name: str, kind: str, aliases: Sequence
     if not known:
         return
     if kind != "unknown":
-        store.set_entity_type(min(known), kind)
-        store.set_keys(min(known), _keys(name, store.names([min(known)])[0][2]))
+        store.links.set_entity_type(min(known), kind)
+        store.links.set_keys(min(known), _keys(name, store.links.names([min(known)])[0][2]))
     for alias in aliases:
         _alias(store, names, min(known), alias)

@@ -1,32 +1,41 @@
-"""`Memory`: opens the parts of a memory and calls them. No SQL and no arithmetic here."""
+"""`Memory`: every public method, each a call of the part that does it. No SQL and no arithmetic here.
+
+Long because it is the whole interface with its docstrings; what a method stands on is in `opened`.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar, get_args
+from typing import Any, Literal, Self, get_args
 
+from holomem import (
+    arguments,
+    fusion,
+    history,
+    ingest,
+    naming,
+    portable,
+    revise,
+    scoping,
+    selection,
+    structure,
+    text,
+    upkeep,
+)
 from holomem import contradictions as conflicts
-from holomem import fusion, history, ingest, naming, portable, revise, scoping, selection, structure, text, upkeep
 from holomem import roles as parts
 from holomem import search as recall
-from holomem.database import Database
+from holomem.arguments import Match
 from holomem.embedding import Embedder
-from holomem.embedding.sources import default_embedder, fetch_if_missing
-from holomem.errors import DegradedWarning, HolomemError, ModelError, StoreError
-from holomem.index import Index, Names
+from holomem.embedding.sources import default_embedder
+from holomem.opened import CACHE_MB, H, Opened
 from holomem.projection import project
-from holomem.semantics import Semantics
-from holomem.store import Store, split_list
 from holomem.types import (
     Answer,
     Change,
@@ -50,17 +59,8 @@ from holomem.types import (
 
 __all__ = ["Memory"]
 
-CACHE_MB: Final = 256  # semantic vectors kept in memory: 170,000 facts; above, each search reads them from the file
-COUNTED: Final = 256  # retrieved facts whose counters may wait in memory: written at each search they cost half of it
-COUNTED_SECONDS: Final = 10.0  # how long, where recalls are rare
-HEALED: Final = 32  # missing vectors that a search makes up for by itself: a third of a second
-MAX_LIMIT: Final = 1000
 
-Match = Literal["any", "all"]
-H = TypeVar("H", Hit, StructuralHit, Answer, Companion)
-
-
-class Memory:
+class Memory(Opened):
     """Long-term memory in one SQLite file. Any thread may use it; several processes may open the same file.
 
     >>> with Memory(":memory:", embedder=None) as memory:
@@ -101,22 +101,7 @@ class Memory:
         self._scope = scoping.check(scope)
         self._candidates = candidates
         self._half_life_days = half_life_days
-        self._lock = threading.RLock()
-        self._mended = -1  # the newest change up to which everything is analysed
-        self._uncounted: dict[int, int] = {}  # retrievals that are not written yet
-        self._counted = time.monotonic()  # when they last were written
-        self._healed = -1  # the newest change up to which no search needs to look for missing vectors
-        self._reported: set[str] = set()
-        self._database = Database(path, read_only=read_only)
-        self._store = Store(self._database)
-        if compact and not self._database.read_only and self._store.count() == 0:
-            self._store.set_meta("hrr_format", "uint16")
-        self._semantics = Semantics(self._store, embedder)
-        if fetch and embedder == "auto":
-            self._fetch()
-        self._index = Index(self._store, width=self._store.width, cache_bytes=int(cache_mb * 1_000_000))
-        self._names = Names(self._store)
-        self._mend()
+        super().__init__(path, embedder=embedder, cache_mb=cache_mb, compact=compact, read_only=read_only, fetch=fetch)
 
     # ---- life ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +139,7 @@ class Memory:
     def filled_with(self) -> ModelId | None:
         """The model whose vectors the file holds; None when it holds none."""
         with self._lock:
-            return self._store.kept_model()
+            return self._store.models.kept()
 
     # ---- facts ------------------------------------------------------------------------------------------------
 
@@ -226,7 +211,7 @@ class Memory:
         superseded. `source` keeps what is from there or, as a path, from below it.
         """
         asker = self._asker(scope)
-        chosen = _filter(category, tags, match_tags, min_trust, since, until)
+        chosen = arguments.chosen(category, tags, match_tags, min_trust, since, until)
         chosen = replace(chosen, scope=asker, current=current, source=source)
         if limit is not None and limit < 1:
             raise ValueError(f"limit is {limit}; use at least 1, or None for all")
@@ -317,7 +302,7 @@ class Memory:
 
     def history(self, fact_id: int | None = None, *, limit: int = 50, scope: Scope | None = None) -> list[Change]:
         """What was done to a fact, or to all, newest first. The newest 10,000 changes by holomem are kept."""
-        _check_limit(limit)
+        arguments.check_limit(limit)
         asker = self._asker(scope)
         with self._lock, self._database.read():
             return history.changes(self._store, asker, fact_id=fact_id, limit=limit)
@@ -343,13 +328,13 @@ class Memory:
             revise.feedback(self._store, fact_id, asker, delta, helpful=helpful)
         return self.get(fact_id, scope=asker)
 
+    # ---- entities ---------------------------------------------------------------------------------------------
+
     def entities(self, *, scope: Scope | None = None) -> list[Entity]:
         """The known entities with their aliases, those of most facts first."""
         asker = self._asker(scope)
         with self._lock, self._database.read():
             return revise.entities(self._store, asker)
-
-    # ---- entities ---------------------------------------------------------------------------------------------
 
     def rename_entity(self, entity: str, name: str, *, keep_alias: bool = False) -> Entity:
         """Give an entity another name; its facts are encoded anew. An alias changes places with the name.
@@ -454,7 +439,7 @@ class Memory:
         """
         question = text.check(query, "query")
         selection.check(min_score, diversity, max_chars)
-        chosen = self._recalled(_filter(category, tags, match_tags, min_trust, since, until), scope)
+        chosen = self._recalled(arguments.chosen(category, tags, match_tags, min_trust, since, until), scope)
         chosen = replace(chosen, among=among)
         vector = self._semantics.embed_query(question[: text.MAX_QUERY_CHARS])
         if vector is not None:
@@ -501,7 +486,7 @@ class Memory:
         """The facts that several entities have in common, strongest first."""
         if isinstance(entities, str):
             raise TypeError(f"entities is the string {entities!r}; give a sequence of names")
-        given = list(dict.fromkeys(_name(entity) for entity in entities))
+        given = list(dict.fromkeys(arguments.name(entity) for entity in entities))
         if not given:
             raise ValueError("entities is empty; name at least one")
         return self._structure(structure.reason, given, limit, category, min_trust, scope)
@@ -516,7 +501,7 @@ class Memory:
         scope: Scope | None = None,
     ) -> list[StructuralHit]:
         """Facts that stand beside an entity: not its own, but those of what it stands together with."""
-        return self._structure(structure.related, _name(entity), limit, category, min_trust, scope)
+        return self._structure(structure.related, arguments.name(entity), limit, category, min_trust, scope)
 
     def companions(
         self,
@@ -528,7 +513,7 @@ class Memory:
         scope: Scope | None = None,
     ) -> list[Companion]:
         """The entities that stand in facts together with this one, strongest first, each with at most `limit` others."""
-        return self._structure(structure.companions, _name(entity), limit, category, min_trust, scope)
+        return self._structure(structure.companions, arguments.name(entity), limit, category, min_trust, scope)
 
     def ask(
         self,
@@ -560,9 +545,9 @@ class Memory:
         scope: Scope | None = None,
     ) -> list[Contradiction]:
         """Pairs of facts that cannot both hold, surest first, with the reason; counts nothing as retrieved."""
-        _check_limit(limit)
-        _check_score(min_score)
-        chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
+        arguments.check_limit(limit)
+        arguments.check_score(min_score)
+        chosen = self._recalled(arguments.chosen(category, (), "any", min_trust, None, None), scope)
         self._mend()
         with self._lock, self._database.read():
             self._refresh()
@@ -581,8 +566,8 @@ class Memory:
         scope: Scope | None = None,
     ) -> list[Conflict]:
         """The facts that this statement, stored or not, contradicts, surest first, with the reason; changes nothing."""
-        _check_limit(limit)
-        _check_score(min_score)
+        arguments.check_limit(limit)
+        arguments.check_score(min_score)
         chosen = self._recalled(Filter(), scope)
         content = ingest.statement(NewFact(content)).content
         self._mend()
@@ -599,7 +584,7 @@ class Memory:
 
     def map(self, *, scope: Scope | None = None) -> list[MapPoint]:
         """The newest 2000 facts as points in a plane, near ones meaning similar things; empty without a model."""
-        chosen = self._recalled(_filter(None, (), "any", 0.0, None, None), scope)
+        chosen = self._recalled(arguments.chosen(None, (), "any", 0.0, None, None), scope)
         self._mend()
         with self._lock, self._database.read():
             self._refresh()
@@ -634,9 +619,9 @@ class Memory:
         self.backfill(progress=progress)
         with self._write():
             model_id = self._semantics.register()
-            self._store.drop_vectors(except_model=model_id)
-            self._store.keep_model(model_id)
-            return self._store.vector_counts(model_id)[0]
+            self._store.models.drop_vectors(except_model=model_id)
+            self._store.models.keep(model_id)
+            return self._store.models.vector_counts(model_id)[0]
 
     def use_model(self, embedder: Embedder | None = None) -> ModelId:
         """Make `embedder`, else the first model that is installed, the one of this file, and return its identity.
@@ -685,24 +670,6 @@ class Memory:
 
     # ---- helpers ----------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _write(self, *, flush: bool = False) -> Iterator[None]:
-        """All or nothing, in the file and in what the caches learnt meanwhile; `flush` writes the counters first."""
-        with self._lock:
-            if flush:
-                self._flush()
-            try:
-                with self._database.write():
-                    yield
-            except BaseException:
-                self._names.forget()
-                self._semantics.forget()
-                raise
-
-    def _set_vectors(self, vectors: list[tuple[int, str, bytes]]) -> None:
-        if vectors:
-            self._store.set_vectors(self._semantics.register(), vectors)
-
     def _structure(
         self,
         question: Callable[..., list[H]],
@@ -712,7 +679,7 @@ class Memory:
         min_trust: float,
         scope: Scope | None,
     ) -> list[H]:
-        chosen = self._recalled(_filter(category, (), "any", min_trust, None, None), scope)
+        chosen = self._recalled(arguments.chosen(category, (), "any", min_trust, None, None), scope)
         return self._recall(
             limit,
             chosen.scope,
@@ -737,143 +704,3 @@ class Memory:
     def _recalled(self, chosen: Filter, scope: Scope | None) -> Filter:
         """The filter of a recall: what the asker sees of what still holds."""
         return replace(chosen, scope=self._asker(scope), current=True)
-
-    def _recall(self, limit: int, asker: Scope | None, find: Callable[[], list[H]], *, count: bool = True) -> list[H]:
-        """What `find` returns on one snapshot of the file; its facts are counted as retrieved if they are to be."""
-        _check_limit(limit)
-        self._mend()
-        with self._lock:
-            with self._database.read():
-                self._refresh()
-                hits = [self._counting(hit, asker, int(count)) for hit in find()]
-            if len(self._uncounted) >= COUNTED or time.monotonic() - self._counted > COUNTED_SECONDS:
-                self._flush(wait=False)
-        return hits
-
-    def _counting(self, hit: H, asker: Scope | None, times: int) -> H:
-        """The hit, its facts with the retrievals before this one that are not written yet; this one is counted then."""
-        if isinstance(hit, Answer | Companion):
-            return replace(hit, facts=tuple(self._retrieved(fact, asker, times) for fact in hit.facts))
-        fact = self._retrieved(hit.fact, asker, times)
-        return hit if fact is hit.fact else replace(hit, fact=fact)
-
-    def _retrieved(self, fact: Fact, asker: Scope | None, times: int) -> Fact:
-        fact = scoping.own(fact, asker)
-        waiting = self._uncounted.get(fact.fact_id, 0)
-        if waiting + times:
-            self._uncounted[fact.fact_id] = waiting + times
-        return replace(fact, retrieval_count=fact.retrieval_count + waiting) if waiting else fact
-
-    def _flush(self, *, wait: bool = True) -> None:
-        """Write the retrieval counters; where the file is locked or read-only they wait for the next time.
-
-        Recalls let them wait for each other: a crash may cost the last `COUNTED` of them, never a fact.
-        """
-        if not self._uncounted or self._database.read_only:
-            return
-        try:
-            self._store.count_retrievals(self._uncounted, wait=wait)
-        except StoreError:
-            return
-        self._uncounted = {}
-        self._counted = time.monotonic()
-
-    def _refresh(self) -> None:
-        """Bring the caches in step with the file, inside a read."""
-        self._names.refresh()
-        model_id = self._semantics.model_id()
-        if model_id is not None and (ready := self._semantics.calibration_if_ready()) is not None:
-            self._index.use_model(model_id, ready)
-        self._index.refresh()
-
-    def _refresh_now(self) -> None:
-        with self._database.read():
-            self._refresh()
-
-    def _mend(self) -> None:
-        """Analyse what another program wrote; a file that cannot be written just now is mended another time."""
-        if self._database.read_only:
-            return
-        with self._lock, suppress(StoreError):
-            if self._store.last_change() != self._mended:
-                ingest.mend(self._store, self._names)
-                self._mended = self._store.last_change()
-
-    def _heal(self) -> None:
-        """Write a few missing vectors before a search; of many, tell the remedy once."""
-        if self._database.read_only:
-            return
-        with self._lock:
-            newest = self._store.last_change()
-        if newest == self._healed:
-            return
-        missing = self._without_vector()
-        if len(missing) > HEALED:
-            self._report(f"{len(missing)} facts have no vector of this model; run `holomem backfill`")
-        if not 0 < len(missing) <= HEALED:
-            self._healed = newest
-        else:
-            with suppress(HolomemError):  # locked, or the model failed, which is reported on its own
-                upkeep.embed_facts(self._store, self._semantics, missing)
-
-    def _fetch(self) -> None:
-        try:
-            fetch_if_missing()
-        except ModelError as error:
-            self._report(f"the embedding model was not fetched: {error}")
-
-    def _without_vector(self) -> list[int]:
-        self._semantics.calibration()
-        with self._lock, self._database.read():
-            self._refresh()
-            return self._index.without_vector()
-
-    def _embed(self, contents: list[str]) -> dict[str, bytes]:
-        """The vectors of the contents, made outside of the lock; empty when the semantic channel is off."""
-        vectors = self._semantics.embed(contents) if contents else None
-        return {} if vectors is None else dict(zip(contents, ingest.vector_blobs(vectors), strict=True))
-
-    def _report(self, problem: str) -> None:
-        if problem not in self._reported:
-            self._reported.add(problem)
-            warnings.warn(problem, DegradedWarning, stacklevel=4)
-
-
-def _filter(
-    category: str | None,
-    tags: str | Sequence[str],
-    match_tags: Match,
-    min_trust: float,
-    since: datetime | None,
-    until: datetime | None,
-) -> Filter:
-    if match_tags not in ("any", "all"):
-        raise ValueError(f"match_tags is {match_tags!r}; use 'any' or 'all'")
-    if not isinstance(min_trust, int | float) or not 0 <= min_trust <= 1:
-        raise ValueError(f"min_trust is {min_trust!r}; use a number from 0 to 1")
-    if category is not None:
-        category = text.check(category, "category")
-    bounds = (_utc(since), _utc(until))
-    return Filter(category, split_list(ingest.tag_list(tags)), match_tags, float(min_trust), *bounds)
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    """A time without a zone is UTC, as everything in the file."""
-    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
-
-
-def _name(entity: str) -> str:
-    name = text.check(entity, "entity").strip()
-    if not name:
-        raise ValueError("entity is empty; give a name")
-    return name
-
-
-def _check_score(min_score: float) -> None:
-    if not 0 <= min_score <= 1:
-        raise ValueError(f"min_score is {min_score!r}; use a number from 0 to 1")
-
-
-def _check_limit(limit: int) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise ValueError(f"limit is {limit!r}; use a whole number from 1 to {MAX_LIMIT}")

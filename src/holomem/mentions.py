@@ -139,7 +139,7 @@ class Texts:
             return strength
         ids = self._index.ids.array[rows[read]].tolist()
         unlinked, linked, contents = (
-            self._store.all_unlinked(ids), self._store.links_of(ids), dict(self._store.contents(ids))
+            self._store.links.all_unlinked(ids), self._store.links.links_of(ids), dict(self._store.contents(ids))
         )  # fmt: skip
         for column, fact_id in zip(read.tolist(), ids, strict=True):
             said = _Said(contents[fact_id], linked.get(fact_id, set()), self._names)
@@ -169,7 +169,7 @@ class Texts:
                 for form in (wanted.acronym, ".".join(wanted.acronym)):
                     if self._index.terms.frequencies([form]).any():
                         found.append(_best(self._share(self._index.terms, [form], open_rows), ALL, READ))
-            linked = self._store.linked_facts([entity_id for _, entity_id in wanted.known.values()])
+            linked = self._store.links.linked_facts([entity_id for _, entity_id in wanted.known.values()])
             rows = self._index.rows(sorted({fact_id for fact_id, _ in linked}))
             found.append(rows[open_rows[rows]][:READ] if not asked.entity_ids else found[0])
         return np.unique(np.concatenate(found))

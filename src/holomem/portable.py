@@ -48,14 +48,16 @@ class Record:
 
 def export(store: Store, lines: Writable, asker: Scope | None = None, fact_ids: Collection[int] | None = None) -> int:
     """Write every fact that the asker sees, or those of these ids, as one line, oldest first, and return how many."""
-    entities = {e.name: {"name": e.name, "type": e.entity_type, "aliases": list(e.aliases)} for e in store.entities()}
+    entities = {
+        e.name: {"name": e.name, "type": e.entity_type, "aliases": list(e.aliases)} for e in store.links.entities()
+    }
     facts = [scoping.own(fact, asker) for fact in store.facts(Filter(scope=asker))]
     if fact_ids is not None:
         wanted = set(fact_ids)
         facts = [fact for fact in facts if fact.fact_id in wanted]
     newer = dict(store.contents([fact.superseded_by for fact in facts if fact.superseded_by]))
     for fact in reversed(facts):
-        line = {**_line(fact, entities, newer), "unlinked": sorted(store.unlinked(fact.fact_id))}
+        line = {**_line(fact, entities, newer), "unlinked": sorted(store.links.unlinked(fact.fact_id))}
         lines.write(json.dumps(line, ensure_ascii=False) + "\n")
     return len(facts)
 
@@ -268,8 +270,8 @@ def _complete(store: Store, names: Names, fact_id: int, record: Record, scopes: 
     for name, kind, aliases in record.entities:
         ingest.describe(store, names, name, kind, aliases)
     if record.unlinked is not None:
-        store.set_unlinked([fact_id], store.unlinked(fact_id), unlinked=False)
-        store.set_unlinked([fact_id], record.unlinked, unlinked=True)
+        store.links.set_unlinked([fact_id], store.links.unlinked(fact_id), unlinked=False)
+        store.links.set_unlinked([fact_id], record.unlinked, unlinked=True)
     store.set_record(fact_id, **record.columns)
     store.records.set_extras(fact_id, record.statement.extras)
     store.records.set_scopes(fact_id, scopes)

@@ -127,12 +127,12 @@ def purge(store: Store, asker: Scope | None) -> int:
 
 def entities(store: Store, asker: Scope | None) -> list[Entity]:
     """The entities of the facts that the asker sees, with the number of these facts; most facts first."""
-    every = store.entities()
+    every = store.links.entities()
     if asker is None:
         return every
     seen = set(store.ids(Filter(scope=asker)))
     facts: dict[int, int] = {}
-    for fact_id, entity_id in store.links():
+    for fact_id, entity_id in store.links.pairs():
         if fact_id in seen:
             facts[entity_id] = facts.get(entity_id, 0) + 1
     held = [replace(entity, facts=facts[entity.entity_id]) for entity in every if entity.entity_id in facts]

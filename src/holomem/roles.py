@@ -78,10 +78,10 @@ def ask(
     """
     conditions = [(other, names.gazetteer.ids(filler)) for other, filler in where.items()]
     allowed = index.allowed(chosen)
-    if not allowed.any() or not all(ids for _, ids in conditions) or not all(map(store.has_role, (role, *where))):
+    if not allowed.any() or not all(ids for _, ids in conditions) or not all(map(store.links.has_role, (role, *where))):
         return []
     keys = [structure.keys(_names(ids, names), hrr.role_token(r), index) for r, ids in conditions]
-    linked = [index.rows(store.filled(r, ids)) for r, ids in conditions]
+    linked = [index.rows(store.links.filled(r, ids)) for r, ids in conditions]
     found = structure.held(keys, linked, allowed, index.roles.array == 0, index)
     rows, presence = found.rows, found.presence.copy()
     fillers = np.zeros(len(rows), np.int64)
@@ -101,7 +101,7 @@ def _filled(role: str, rows: Rows, compared: int, index: Index, store: Store) ->
     knows nothing of the fact, it is compared with every known filler: the nearest one, if it stands out from them all.
     """
     ids = index.ids.array[rows]
-    stored = store.fillers_of(role, ids.tolist())
+    stored = store.links.fillers_of(role, ids.tolist())
     fillers = np.array([stored.get(fact_id, 0) for fact_id in ids.tolist()], np.int64)
     unbound = index.phases.unbound(hrr.role_shift(hrr.role_token(role), hrr.ENTITY, index.phases.width), rows, ids)
     similarity = np.zeros(len(rows))
@@ -113,7 +113,7 @@ def _filled(role: str, rows: Rows, compared: int, index: Index, store: Store) ->
         similarity[told] = np.where(sunk, structure.gain(rows[told], index), strength)
     untold = np.flatnonzero((fillers == 0) & (index.roles.array[rows] == 0) & ~np.isnan(unbound[:, 0]))
     if len(untold):
-        known = sorted(store.fillers(role))
+        known = sorted(store.links.fillers(role))
         near = index.entity_keys.similarity(kernels.rounded(unbound[untold]), index.entity_keys.rows(known))  # (u, K)
         best = near.argmax(axis=1)
         strength = near[np.arange(len(untold)), best]

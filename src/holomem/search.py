@@ -133,7 +133,7 @@ def _propose(query: Query, index: Index, store: Store, allowed: NDArray[np.bool_
         proposed.append(_matching(text.match_any(unknown), index, store, allowed, count))
     proposed.append(_nearest(query, index, allowed, count))
     if query.entities:
-        links = store.linked_facts([entity_id for entity_id, _, _ in query.entities])
+        links = store.links.linked_facts([entity_id for entity_id, _, _ in query.entities])
         held: dict[int, int] = {}
         for fact_id, _ in links:
             held[fact_id] = held.get(fact_id, 0) + 1

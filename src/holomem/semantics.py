@@ -43,7 +43,7 @@ class Semantics:
     @property
     def _embedder(self) -> Embedder | None:
         if self._chosen == "auto":
-            self._chosen = default_embedder(self._store.kept_model())
+            self._chosen = default_embedder(self._store.models.kept())
         return self._chosen
 
     def problem(self) -> str | None:
@@ -110,7 +110,7 @@ class Semantics:
                     self._failure = str(error)
                     return None
                 if not self._store.database.read_only:
-                    self._store.add_model(self._embedder.model, self._calibration.to_bytes())
+                    self._store.models.add(self._embedder.model, self._calibration.to_bytes())
             return self._calibration
 
     def calibration_if_ready(self) -> Calibration | None:
@@ -122,7 +122,7 @@ class Semantics:
     def model_id(self) -> int | None:
         """The number of the model in the file, None while the file holds no vector of it."""
         if self._model_id is None and self.model is not None:
-            self._model_id = self._store.model(self.model)
+            self._model_id = self._store.models.find(self.model)
         return self._model_id
 
     def register(self) -> int:
@@ -130,9 +130,9 @@ class Semantics:
         model = self.model
         assert model is not None
         if self.model_id() is None:
-            self._model_id = self._store.add_model(model)
-        if self._store.kept_model() is None:
-            self._store.keep_model(self._model_id or 0)
+            self._model_id = self._store.models.add(model)
+        if self._store.models.kept() is None:
+            self._store.models.keep(self._model_id or 0)
         return self._model_id or 0
 
     def reading(self, text: str) -> Reading | None:
@@ -149,7 +149,7 @@ class Semantics:
     def use(self, embedder: Embedder) -> ModelId:
         """Make this the embedder of the store, and return its identity. ModelError when there is none."""
         model = embedder.model
-        self._store.keep_model(self._store.add_model(model))
+        self._store.models.keep(self._store.models.add(model))
         self._chosen = embedder
         self._failure = self._calibration = self._model_id = None
         self._sound = self._warned = False
@@ -168,5 +168,5 @@ class Semantics:
 
     def _stored(self) -> Calibration | None:
         model = self.model
-        blob = None if model is None else self._store.calibration(model)
+        blob = None if model is None else self._store.models.calibration(model)
         return None if blob is None else Calibration.from_bytes(blob)

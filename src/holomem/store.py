@@ -1,27 +1,29 @@
-"""Every SQL statement about facts, entities and vectors. Rows in, rows out: no analysis, no arithmetic on vectors.
+"""Every SQL statement about facts. Rows in, rows out: no analysis, no arithmetic on vectors.
 
-Each method is one step inside the caller's `database.read()` or `database.write()`, or makes its own.
+What belongs to facts is in parts of its own: `links` (entities and roles), `models` (semantic vectors), `records` (what
+stands beside a fact, and its history). Each method is one step inside the caller's `database.read()` or
+`database.write()`, or makes its own.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from holomem import banks
-from holomem.database import Database
+from holomem.database import Database, batches, placeholders
 from holomem.errors import DuplicateFact, FactNotFound
+from holomem.links import Links, drop_orphans
+from holomem.models import Models
 from holomem.records import PLAIN, Records, condition
-from holomem.types import Entity, Fact, Filter, ModelId, Order
+from holomem.types import Fact, Filter, Order
 
 __all__ = ["FactRow", "Store"]
 
@@ -29,7 +31,6 @@ _FACT: Final = (
     "f.fact_id, f.content, f.category, f.tags, f.trust_score, f.retrieval_count, f.helpful_count,"
     " f.created_at, f.updated_at"
 )
-_BATCH: Final = 500  # ids in one IN (...): well below SQLite's limit of 999 variables in old builds
 _LOOKED_AT: Final = 32  # facts of which the first two with a word in lower case are sought
 _KEPT_CHANGES: Final = 20_000  # a reader that is further behind reads everything anew
 _EPOCH: Final = "CAST(strftime('%s', {0}) AS REAL)"
@@ -63,6 +64,8 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.links = Links(database)
+        self.models = Models(database)
         self.records = Records(database)
         database.create_function("holds_tags", _holds_tags)
 
@@ -79,7 +82,7 @@ class Store:
         """The facts with these ids; an id that no longer exists is left out."""
         with self.database.read() as connection:
             rows = []
-            for ids, marks in _batches(fact_ids):
+            for ids, marks in batches(fact_ids):
                 rows += connection.execute(f"SELECT {_FACT} FROM facts f WHERE f.fact_id IN ({marks})", ids).fetchall()
             return {fact.fact_id: fact for fact in self._facts(connection, rows)}
 
@@ -88,7 +91,7 @@ class Store:
         forms = {content, unicodedata.normalize("NFC", content), unicodedata.normalize("NFD", content)}
         with self.database.read() as connection:
             row = connection.execute(
-                f"SELECT fact_id FROM facts WHERE content IN ({_marks(forms)}) ORDER BY fact_id", tuple(forms)
+                f"SELECT fact_id FROM facts WHERE content IN ({placeholders(forms)}) ORDER BY fact_id", tuple(forms)
             ).fetchone()
         return None if row is None else int(row[0])
 
@@ -130,13 +133,13 @@ class Store:
         """(fact_id, content) of the facts with these ids that still exist."""
         found: list[tuple[int, str]] = []
         with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
+            for ids, marks in batches(fact_ids):
                 found += connection.execute(f"SELECT fact_id, content FROM facts WHERE fact_id IN ({marks})", ids)
         return found
 
     def count(self) -> int:
         """How many facts there are."""
-        return self._number("SELECT count(*) FROM facts")
+        return self.database.number("SELECT count(*) FROM facts")
 
     @cached_property
     def width(self) -> int:
@@ -244,16 +247,16 @@ class Store:
         """Remove a fact with its vectors and links, and the entities that nothing holds any more."""
         with self.database.write() as connection:
             self._bury(connection, self.get(fact_id).content)
-            linked = self.linked_entities(fact_id)
+            linked = self.links.linked_entities(fact_id)
             before = banks.part(connection, fact_id)
             connection.execute("DELETE FROM fact_entities WHERE fact_id = ?", (fact_id,))
             connection.execute("DELETE FROM facts WHERE fact_id = ?", (fact_id,))
             banks.follow(connection, before, fact_id, self.width)
-            self._drop_orphans(connection, linked)
+            drop_orphans(connection, linked)
 
     def is_buried(self, content: str) -> bool:
         """Whether a fact that said this was removed or edited away here."""
-        return bool(self._number("SELECT count(*) FROM tombstones WHERE content_hash = ?", _hash(content)))
+        return bool(self.database.number("SELECT count(*) FROM tombstones WHERE content_hash = ?", _hash(content)))
 
     def unanalysed(self, limit: int | None = None) -> list[tuple[int, str]]:
         """(fact_id, content) of facts that another program wrote or edited."""
@@ -291,6 +294,23 @@ class Store:
                     return True
         return False
 
+    def set_phases(self, fact_id: int, blob: bytes) -> None:
+        """Store the HRR vector of a fact."""
+        with self.database.write() as connection:
+            before = banks.part(connection, fact_id)
+            connection.execute("UPDATE facts SET hrr_vector = ? WHERE fact_id = ?", (blob, fact_id))
+            banks.follow(connection, before, fact_id, self.width)
+
+    def phases(self, fact_ids: Sequence[int]) -> dict[int, bytes | None]:
+        """The HRR BLOBs of these facts."""
+        found: dict[int, bytes | None] = {}
+        with self.database.read() as connection:
+            for ids, marks in batches(fact_ids):
+                found.update(
+                    connection.execute(f"SELECT fact_id, hrr_vector FROM facts WHERE fact_id IN ({marks})", ids)
+                )
+        return found
+
     # ---- what the index reads -----------------------------------------------------------------------------------
 
     def rows(self, fact_ids: Sequence[int] | None = None) -> Iterator[FactRow]:
@@ -314,7 +334,7 @@ class Store:
             columns = columns.replace(
                 "l.links", "(SELECT group_concat(entity_id) FROM fact_entities l WHERE l.fact_id = f.fact_id)"
             ).replace("ifnull(r.roles, 0)", "(SELECT count(*) FROM fact_roles r WHERE r.fact_id = f.fact_id)")
-            for ids, marks in _batches(fact_ids):
+            for ids, marks in batches(fact_ids):
                 yield from map(
                     FactRow._make,
                     connection.execute(f"SELECT {columns} FROM facts f WHERE f.fact_id IN ({marks})", ids),
@@ -322,7 +342,7 @@ class Store:
 
     def last_change(self) -> int:
         """The number of the newest change."""
-        return self._number("SELECT ifnull(max(seq), 0) FROM changes")
+        return self.database.number("SELECT ifnull(max(seq), 0) FROM changes")
 
     def changes_since(self, seq: int) -> tuple[list[int], list[int]] | None:
         """(fact ids, entity ids) that changed after change `seq`; None when it is too long ago to tell."""
@@ -334,368 +354,6 @@ class Store:
                 "SELECT DISTINCT fact_id, entity_id FROM changes WHERE seq > ?", (seq,)
             ).fetchall()
         return [f for f, _ in rows if f is not None], [e for _, e in rows if e is not None]
-
-    # ---- entities ---------------------------------------------------------------------------------------------
-
-    def entities(self, entity_id: int | None = None) -> list[Entity]:
-        """All entities with the number of their facts, most facts first; or just the one with this id."""
-        with self.database.read() as connection:
-            rows = connection.execute(
-                "SELECT e.entity_id, e.name, e.entity_type, e.aliases, count(l.fact_id) AS facts FROM entities e"
-                " LEFT JOIN fact_entities l USING (entity_id) WHERE ?1 IS NULL OR e.entity_id = ?1"
-                " GROUP BY e.entity_id ORDER BY facts DESC, e.entity_id",
-                (entity_id,),
-            ).fetchall()
-        return [
-            Entity(entity_id, name, kind or "unknown", _split_aliases(aliases), facts)
-            for entity_id, name, kind, aliases, facts in rows
-        ]
-
-    def names(self, entity_ids: Sequence[int] | None = None) -> list[tuple[int, str, tuple[str, ...]]]:
-        """(entity_id, name, aliases) of all entities, or of those with these ids."""
-        statement = "SELECT entity_id, name, aliases FROM entities"
-        with self.database.read() as connection:
-            if entity_ids is None:
-                rows = connection.execute(statement).fetchall()
-            else:
-                rows = []
-                for ids, marks in _batches(entity_ids):
-                    rows += connection.execute(f"{statement} WHERE entity_id IN ({marks})", ids).fetchall()
-        return [(entity_id, name, _split_aliases(aliases)) for entity_id, name, aliases in rows]
-
-    def entities_by_key(self, key: str) -> list[int]:
-        """Ids of the entities that have this key as name or alias, oldest first."""
-        with self.database.read() as connection:
-            return [
-                row[0]
-                for row in connection.execute(
-                    "SELECT entity_id FROM entity_keys WHERE key = ? ORDER BY entity_id", (key,)
-                )
-            ]
-
-    def without_keys(self) -> list[tuple[int, str, tuple[str, ...]]]:
-        """(entity_id, name, aliases) of entities that another program wrote."""
-        with self.database.read() as connection:
-            rows = connection.execute(
-                "SELECT entity_id, name, aliases FROM entities e"
-                " WHERE NOT EXISTS (SELECT 1 FROM entity_keys k WHERE k.entity_id = e.entity_id)"
-            ).fetchall()
-        return [(entity_id, name, _split_aliases(aliases)) for entity_id, name, aliases in rows]
-
-    def add_entity(self, name: str, kind: str = "unknown") -> int:
-        """Store a new entity and return its id; its keys are set apart."""
-        with self.database.write() as connection:
-            cursor = connection.execute("INSERT INTO entities (name, entity_type) VALUES (?, ?)", (name, kind))
-            return int(cursor.lastrowid or 0)
-
-    def set_aliases(self, entity_id: int, aliases: Sequence[str]) -> None:
-        """Replace the other spellings of an entity; its keys are set apart."""
-        with self.database.write() as connection:
-            joined = ",".join(alias.replace(",", "\\,") for alias in aliases)
-            connection.execute("UPDATE entities SET aliases = ? WHERE entity_id = ?", (joined, entity_id))
-
-    def set_name(self, entity_id: int, name: str) -> None:
-        """Replace the canonical name of an entity; its keys are set apart."""
-        with self.database.write() as connection:
-            connection.execute("UPDATE entities SET name = ? WHERE entity_id = ?", (name, entity_id))
-
-    def set_entity_type(self, entity_id: int, kind: str) -> None:
-        """Set what kind of thing an entity is."""
-        with self.database.write() as connection:
-            connection.execute("UPDATE entities SET entity_type = ? WHERE entity_id = ?", (kind, entity_id))
-
-    def set_keys(self, entity_id: int, keys: Iterable[str]) -> None:
-        """Replace the lookup keys of an entity."""
-        with self.database.write() as connection:
-            connection.execute("DELETE FROM entity_keys WHERE entity_id = ?", (entity_id,))
-            connection.executemany(
-                "INSERT OR IGNORE INTO entity_keys (key, entity_id) VALUES (?, ?)", [(key, entity_id) for key in keys]
-            )
-
-    def link(self, fact_id: int, entity_ids: Sequence[int]) -> None:
-        """Make these the entities of a fact; those that nothing holds any more disappear."""
-        with self.database.write() as connection:
-            before = self.linked_entities(fact_id)
-            gone = set(before) - set(entity_ids)
-            connection.executemany(
-                "DELETE FROM fact_entities WHERE fact_id = ? AND entity_id = ?", [(fact_id, e) for e in gone]
-            )
-            connection.executemany(
-                "INSERT OR IGNORE INTO fact_entities (fact_id, entity_id) VALUES (?, ?)",
-                [(fact_id, e) for e in entity_ids if e not in before],
-            )
-            self._drop_orphans(connection, gone)
-
-    def move_links(self, source: int, target: int, fact_ids: Sequence[int]) -> None:
-        """Bind these facts, with the roles that `source` has in them, to `target` instead, each link in its place.
-
-        An entity that nothing holds any more disappears.
-        """
-        with self.database.write() as connection:
-            for fact_id in fact_ids:
-                link = (target, fact_id, source)
-                connection.execute("UPDATE fact_roles SET entity_id = ? WHERE fact_id = ? AND entity_id = ?", link)
-                connection.execute(
-                    "UPDATE OR IGNORE fact_entities SET entity_id = ? WHERE fact_id = ? AND entity_id = ?", link
-                )
-                connection.execute("DELETE FROM fact_entities WHERE fact_id = ? AND entity_id = ?", link[1:])
-            self._drop_orphans(connection, [source])
-
-    def unlinked(self, fact_id: int) -> set[str]:
-        """The keys of the names that this fact was said not to be about; "" stands for all that it is not bound to."""
-        with self.database.read() as connection:
-            return {row[0] for row in connection.execute("SELECT key FROM unlinked WHERE fact_id = ?", (fact_id,))}
-
-    def all_unlinked(self, fact_ids: Sequence[int]) -> dict[int, set[str]]:
-        """The same for these facts, those left out of which everything may be said."""
-        found: dict[int, set[str]] = {}
-        with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
-                for fact_id, key in connection.execute(
-                    f"SELECT fact_id, key FROM unlinked WHERE fact_id IN ({marks})", ids
-                ):
-                    found.setdefault(fact_id, set()).add(key)
-        return found
-
-    def given(self, fact_ids: Sequence[int]) -> set[int]:
-        """Those of these facts whose names were given: their texts say nothing about others."""
-        found: set[int] = set()
-        with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
-                found |= {
-                    row[0]
-                    for row in connection.execute(
-                        f"SELECT fact_id FROM unlinked WHERE key = '' AND fact_id IN ({marks})", ids
-                    )
-                }
-        return found
-
-    def links_of(self, fact_ids: Sequence[int]) -> dict[int, set[int]]:
-        """Fact id -> ids of its entities, those left out that have none."""
-        found: dict[int, set[int]] = {}
-        with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
-                for fact_id, entity_id in connection.execute(
-                    f"SELECT fact_id, entity_id FROM fact_entities WHERE fact_id IN ({marks})", ids
-                ):
-                    found.setdefault(fact_id, set()).add(entity_id)
-        return found
-
-    def set_unlinked(self, fact_ids: Iterable[int], keys: Iterable[str], *, unlinked: bool) -> None:
-        """Remember that these facts are not about the names of these keys, or forget it."""
-        statement = (
-            "INSERT OR IGNORE INTO unlinked (fact_id, key) VALUES (?, ?)"
-            if unlinked
-            else "DELETE FROM unlinked WHERE fact_id = ? AND key = ?"
-        )
-        pairs = list(itertools.product(fact_ids, keys))
-        with self.database.write() as connection:
-            connection.executemany(statement, pairs)
-
-    def linked_entities(self, fact_id: int) -> list[int]:
-        """Ids of the entities of a fact, in the order in which they were linked."""
-        with self.database.read() as connection:
-            return [
-                row[0]
-                for row in connection.execute(
-                    "SELECT entity_id FROM fact_entities WHERE fact_id = ? ORDER BY rowid", (fact_id,)
-                )
-            ]
-
-    def linked_facts(self, entity_ids: Sequence[int]) -> list[tuple[int, int]]:
-        """(fact_id, entity_id) of every link of these entities."""
-        links = []
-        with self.database.read() as connection:
-            for ids, marks in _batches(entity_ids):
-                links += connection.execute(
-                    f"SELECT fact_id, entity_id FROM fact_entities WHERE entity_id IN ({marks})", ids
-                ).fetchall()
-        return links
-
-    def entities_of(self, fact_ids: Sequence[int]) -> dict[int, int]:
-        """Entity id -> how many of these facts hold it."""
-        held: dict[int, int] = {}
-        with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
-                for entity_id, facts in connection.execute(
-                    f"SELECT entity_id, count(*) FROM fact_entities WHERE fact_id IN ({marks}) GROUP BY entity_id", ids
-                ):
-                    held[entity_id] = held.get(entity_id, 0) + facts
-        return held
-
-    def link_counts(self, entity_ids: Sequence[int]) -> dict[int, int]:
-        """Entity id -> how many facts hold it."""
-        counts: dict[int, int] = {}
-        with self.database.read() as connection:
-            for ids, marks in _batches(entity_ids):
-                counts.update(
-                    connection.execute(
-                        "SELECT entity_id, count(*) FROM fact_entities"
-                        f" WHERE entity_id IN ({marks}) GROUP BY entity_id",
-                        ids,
-                    )
-                )
-        return counts
-
-    def links(self) -> list[tuple[int, int]]:
-        """(fact_id, entity_id) of every link in the file."""
-        with self.database.read() as connection:
-            return connection.execute("SELECT fact_id, entity_id FROM fact_entities").fetchall()
-
-    # ---- roles ------------------------------------------------------------------------------------------------
-
-    def set_roles(self, fact_id: int, fillers: Mapping[str, int]) -> None:
-        """Make these (role -> entity id) the roles of a fact; the fillers are linked to it already."""
-        with self.database.write() as connection:
-            connection.execute("DELETE FROM fact_roles WHERE fact_id = ?", (fact_id,))
-            connection.executemany(
-                "INSERT INTO fact_roles (fact_id, role, entity_id) VALUES (?, ?, ?)",
-                [(fact_id, role, entity_id) for role, entity_id in fillers.items()],
-            )
-
-    def roles(self, fact_id: int) -> dict[str, int]:
-        """Role -> entity id of a fact."""
-        with self.database.read() as connection:
-            return dict(connection.execute("SELECT role, entity_id FROM fact_roles WHERE fact_id = ?", (fact_id,)))
-
-    def filled(self, role: str, entity_ids: Sequence[int]) -> list[int]:
-        """Ids of the facts in which one of these entities has this role."""
-        with self.database.read() as connection:
-            return [
-                fact_id
-                for ids, marks in _batches(entity_ids)
-                for (fact_id,) in connection.execute(
-                    f"SELECT fact_id FROM fact_roles WHERE role = ? AND entity_id IN ({marks})", (role, *ids)
-                )
-            ]
-
-    def has_role(self, role: str) -> bool:
-        """Whether any fact has this role."""
-        return bool(self._number("SELECT EXISTS (SELECT 1 FROM fact_roles WHERE role = ?)", role))
-
-    def fillers(self, role: str) -> list[int]:
-        """Ids of the entities that have this role in some fact."""
-        with self.database.read() as connection:
-            return [
-                row[0]
-                for row in connection.execute("SELECT DISTINCT entity_id FROM fact_roles WHERE role = ?", (role,))
-            ]
-
-    def fillers_of(self, role: str, fact_ids: Sequence[int]) -> dict[int, int]:
-        """Fact id -> the entity that has this role in it, of those facts that have the role."""
-        found: dict[int, int] = {}
-        with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
-                found.update(
-                    connection.execute(
-                        f"SELECT fact_id, entity_id FROM fact_roles WHERE role = ? AND fact_id IN ({marks})",
-                        (role, *ids),
-                    )
-                )
-        return found
-
-    # ---- vectors ----------------------------------------------------------------------------------------------
-
-    def set_phases(self, fact_id: int, blob: bytes) -> None:
-        """Store the HRR vector of a fact."""
-        with self.database.write() as connection:
-            before = banks.part(connection, fact_id)
-            connection.execute("UPDATE facts SET hrr_vector = ? WHERE fact_id = ?", (blob, fact_id))
-            banks.follow(connection, before, fact_id, self.width)
-
-    def phases(self, fact_ids: Sequence[int]) -> dict[int, bytes | None]:
-        """The HRR BLOBs of these facts."""
-        found: dict[int, bytes | None] = {}
-        with self.database.read() as connection:
-            for ids, marks in _batches(fact_ids):
-                found.update(
-                    connection.execute(f"SELECT fact_id, hrr_vector FROM facts WHERE fact_id IN ({marks})", ids)
-                )
-        return found
-
-    def model(self, identity: ModelId) -> int | None:
-        """The number of a model in this file; None when no vector of it was ever stored."""
-        with self.database.read() as connection:
-            row = connection.execute(
-                "SELECT model_id FROM models WHERE identity = ?", (_identity(identity),)
-            ).fetchone()
-        return None if row is None else int(row[0])
-
-    def add_model(self, identity: ModelId, calibration: bytes | None = None) -> int:
-        """The number of a model in this file, which is given one if it has none."""
-        with self.database.write() as connection:
-            connection.execute(
-                "INSERT INTO models (identity, calibration) VALUES (?, ?) ON CONFLICT (identity)"
-                " DO UPDATE SET calibration = coalesce(excluded.calibration, calibration)",
-                (_identity(identity), calibration),
-            )
-        return self.model(identity) or 0
-
-    def calibration(self, identity: ModelId) -> bytes | None:
-        """The stored calibration of a model."""
-        with self.database.read() as connection:
-            row = connection.execute(
-                "SELECT calibration FROM models WHERE identity = ?", (_identity(identity),)
-            ).fetchone()
-        return None if row is None else row[0]
-
-    def kept_model(self) -> ModelId | None:
-        """The model that this file was filled with, or was told to use; None while it holds vectors of none or many."""
-        with self.database.read() as connection:
-            found = (
-                connection.execute(
-                    "SELECT identity FROM models WHERE model_id = (SELECT value FROM meta WHERE key = 'model')"
-                ).fetchall()
-                or connection.execute(
-                    "SELECT identity FROM models AS m"
-                    " WHERE EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.model_id = m.model_id) LIMIT 2"
-                ).fetchall()
-            )
-        return ModelId(**json.loads(found[0][0])) if len(found) == 1 else None
-
-    def keep_model(self, model_id: int) -> None:
-        """Remember which model this file uses."""
-        self.set_meta("model", model_id)
-
-    def set_vectors(self, model_id: int, vectors: Iterable[tuple[int, str, bytes]]) -> int:
-        """Store (fact_id, content, vector) and return how many were taken.
-
-        A vector is for a content: it is dropped when the fact is gone or says something else by now.
-        """
-        with self.database.write() as connection:
-            stored = 0
-            for fact_id, content, vector in vectors:
-                cursor = connection.execute(
-                    "INSERT INTO fact_vectors (fact_id, model_id, semantic_vector)"
-                    " SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM facts WHERE fact_id = ? AND content = ?)"
-                    " ON CONFLICT (fact_id, model_id) DO UPDATE SET semantic_vector = excluded.semantic_vector",
-                    (fact_id, model_id, vector, fact_id, content),
-                )
-                stored += cursor.rowcount
-            return stored
-
-    def vectors(self, model_id: int, fact_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        """(fact_id, vector) of one model, of all facts or of those with these ids."""
-        statement = "SELECT fact_id, semantic_vector FROM fact_vectors WHERE model_id = ?"
-        with self.database.read() as connection:
-            if fact_ids is None:
-                yield from connection.execute(statement, (model_id,))
-                return
-            for ids, marks in _batches(fact_ids):
-                yield from connection.execute(f"{statement} AND fact_id IN ({marks})", (model_id, *ids))
-
-    def vector_counts(self, model_id: int | None) -> tuple[int, int]:
-        """(vectors of this model, facts whose vectors are all of other models)."""
-        own = self._number("SELECT count(*) FROM fact_vectors WHERE model_id IS ?", model_id)
-        every = self._number("SELECT count(DISTINCT fact_id) FROM fact_vectors")
-        return own, every - own
-
-    def drop_vectors(self, *, except_model: int) -> int:
-        """Remove the vectors of other models and return how many there were."""
-        with self.database.write() as connection:
-            dropped = connection.execute("DELETE FROM fact_vectors WHERE model_id != ?", (except_model,)).rowcount
-            connection.execute("DELETE FROM models WHERE model_id != ?", (except_model,))
-            return int(dropped)
 
     # ---- meta -------------------------------------------------------------------------------------------------
 
@@ -715,15 +373,11 @@ class Store:
     def _trim_changes(self, connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (_KEPT_CHANGES,))
 
-    def _number(self, statement: str, *values: object) -> int:
-        with self.database.read() as connection:
-            return int(connection.execute(statement, values).fetchone()[0])
-
     def _facts(self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
         names: dict[int, dict[int, str]] = {}
         roles: dict[int, dict[str, str]] = {}
         fact_ids = [row[0] for row in rows]
-        for ids, marks in _batches(fact_ids):
+        for ids, marks in batches(fact_ids):
             for fact_id, entity_id, name, role in connection.execute(
                 "SELECT l.fact_id, l.entity_id, e.name, r.role FROM fact_entities l JOIN entities e USING (entity_id)"
                 " LEFT JOIN fact_roles r ON r.fact_id = l.fact_id AND r.entity_id = l.entity_id"
@@ -759,33 +413,10 @@ class Store:
     def _bury(self, connection: sqlite3.Connection, content: str) -> None:
         connection.execute("INSERT OR REPLACE INTO tombstones (content_hash) VALUES (?)", (_hash(content),))
 
-    def _drop_orphans(self, connection: sqlite3.Connection, entity_ids: Iterable[int]) -> None:
-        connection.executemany(
-            "DELETE FROM entities WHERE entity_id = ?1"
-            " AND NOT EXISTS (SELECT 1 FROM fact_entities WHERE entity_id = ?1)",
-            [(entity_id,) for entity_id in entity_ids],
-        )
-
 
 def split_list(text: str | None) -> tuple[str, ...]:
     """The items of a comma-separated list, without the empty ones."""
     return tuple(item for item in (part.strip() for part in (text or "").split(",")) if item)
-
-
-def _split_aliases(text: str | None) -> tuple[str, ...]:
-    """The names in a comma-separated list in which a comma of a name is written with a backslash."""
-    parts = (part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text or ""))
-    return tuple(part for part in parts if part)
-
-
-def _batches(ids: Sequence[int]) -> Iterator[tuple[list[int], str]]:
-    for start in range(0, len(ids), _BATCH):
-        batch = [int(i) for i in ids[start : start + _BATCH]]
-        yield batch, _marks(batch)
-
-
-def _marks(values: Iterable[object]) -> str:
-    return ", ".join("?" for _ in values)
 
 
 def _where(chosen: Filter) -> tuple[str, list[Any]]:
@@ -826,7 +457,3 @@ def _time(text: object) -> datetime:
 
 def _hash(content: str) -> bytes:
     return hashlib.sha256(unicodedata.normalize("NFC", content).encode()).digest()
-
-
-def _identity(model: ModelId) -> str:
-    return json.dumps(asdict(model), sort_keys=True)

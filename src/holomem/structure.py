@@ -123,7 +123,7 @@ def related(
     if not found.strength or not len(others):
         return []
     width = index.phases.width
-    everywhere = store.link_counts(list(found.strength))
+    everywhere = store.links.link_counts(list(found.strength))
     weights = {i: strength / np.log2(2 + everywhere.get(i, 0)) for i, strength in found.strength.items()}
     strongest = sorted(weights, key=lambda i: (-weights[i], names.name(i)))[:COMPANIONS]
     total = sum((weights[i] * _entity_key(i, names, width) for i in strongest), np.zeros(2 * width))
@@ -177,7 +177,9 @@ def _beside(entity: str, allowed: NDArray[np.bool_], index: Index, names: Names,
     own = held(own_keys, links, allowed, _unlinked(index), index, texts).rows
     ids = index.ids.array[own].tolist()
     known = [i for each in asked for i in each.entity_ids]
-    together = {i: count for i, count in store.entities_of(ids).items() if i not in known and names.name(i) is not None}
+    together = {
+        i: count for i, count in store.links.entities_of(ids).items() if i not in known and names.name(i) is not None
+    }
     width = index.phases.width
     total = np.zeros(2 * width)
     for start in range(0, len(own), _CHUNK):
@@ -216,7 +218,7 @@ def _spellings(asked: Asked, names: Names) -> list[str]:
 
 def _linked(entity_ids: Sequence[int], index: Index, store: Store) -> Rows:
     """The rows that the file links to an entity."""
-    return index.rows(fact_id for fact_id, _ in store.linked_facts(entity_ids))
+    return index.rows(fact_id for fact_id, _ in store.links.linked_facts(entity_ids))
 
 
 def _unlinked(index: Index) -> NDArray[np.bool_]:

@@ -38,7 +38,9 @@ def embed_facts(store: Store, semantics: Semantics, fact_ids: Sequence[int], pro
         if vectors is None:
             raise ModelError(semantics.problem() or "the embedding model failed")
         blobs = ingest.vector_blobs(vectors)
-        written += store.set_vectors(semantics.register(), [(i, c, b) for (i, c), b in zip(batch, blobs, strict=True)])
+        written += store.models.set_vectors(
+            semantics.register(), [(i, c, b) for (i, c), b in zip(batch, blobs, strict=True)]
+        )
         if progress is not None:
             progress(min(start + BATCH, len(fact_ids)), len(fact_ids))
     return written
@@ -49,7 +51,7 @@ def reencode(store: Store, names: Names, fact_ids: Sequence[int]) -> None:
     for row in list(store.rows(fact_ids)):  # read to its end before the first write
         with store.database.write():
             terms = (row.terms or "").split()
-            ingest.encode(store, names, row.fact_id, terms, store.linked_entities(row.fact_id))
+            ingest.encode(store, names, row.fact_id, terms, store.links.linked_entities(row.fact_id))
 
 
 def status(store: Store, index: Index, names: Names, semantics: Semantics) -> Status:
@@ -57,7 +59,7 @@ def status(store: Store, index: Index, names: Names, semantics: Semantics) -> St
     index.refresh()
     names.refresh()
     model_id = semantics.model_id()
-    vectors, foreign = store.vector_counts(model_id)
+    vectors, foreign = store.models.vector_counts(model_id)
     facts = store.count()
     database = store.database
     return Status(

@@ -141,7 +141,7 @@ class EntityKeys:
             self._row_of, self._pairs = {}, Growing(np.int8, 2 * self._width)
         new = [entity_id for entity_id in dict.fromkeys(entity_ids) if entity_id not in self._row_of]
         if new:
-            names = {entity_id: name for entity_id, name, _ in self._store.names(new)}
+            names = {entity_id: name for entity_id, name, _ in self._store.links.names(new)}
             units = np.zeros((len(new), 2 * self._width), np.float32)
             for row, entity_id in enumerate(new):
                 if entity_id in names:  # a link to an entity that is not there is like nothing
@@ -221,7 +221,7 @@ class Meanings:
         else:
             vectors = np.full((len(ids), self._dim), np.nan, np.float32)
             place = {int(fact_id): i for i, fact_id in enumerate(ids)}
-            for found, blobs in _chunks(self._store.vectors(self._model_id, ids.tolist()), self._dim):
+            for found, blobs in _chunks(self._store.models.vectors(self._model_id, ids.tolist()), self._dim):
                 vectors[[place[i] for i in found]] = np.frombuffer(b"".join(blobs), np.float32).reshape(-1, self._dim)
         units = self.calibration.passages(vectors)
         units[np.isnan(self._norms.array[rows])] = np.nan
@@ -246,7 +246,7 @@ class Meanings:
         rows = np.zeros((len(pending) if in_memory else 0, self._dim), np.float32)
         place = {fact_id: i for i, fact_id in enumerate(pending)}
         wanted = None if first == 0 else pending
-        for ids, blobs in _chunks(self._store.vectors(self._model_id, wanted), self._dim):
+        for ids, blobs in _chunks(self._store.models.vectors(self._model_id, wanted), self._dim):
             places = [place[i] for i in ids if i in place]
             vectors = np.frombuffer(b"".join(b for i, b in zip(ids, blobs, strict=True) if i in place), np.float32)
             vectors = vectors.reshape(-1, self._dim)
@@ -267,7 +267,7 @@ class Meanings:
 
     def _scan_file(self, query: Floats, row_of: Mapping[int, int]) -> Floats:
         dots = np.full(len(self._norms), np.nan, np.float32)
-        for ids, blobs in _chunks(self._store.vectors(self._model_id), self._dim):
+        for ids, blobs in _chunks(self._store.models.vectors(self._model_id), self._dim):
             found = kernels.dot_blobs(blobs, query)
             for fact_id, value in zip(ids, found.tolist(), strict=True):
                 row = row_of.get(fact_id)
