@@ -4,7 +4,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holomem import entities
@@ -106,6 +106,7 @@ def test_keys_do_not_depend_on_composition_and_have_single_spaces(name):
 
 
 @given(st.text("abcßйёàшюЩæŁ .-_'&0", max_size=30))
+@example("a.ß.")
 def test_keys_do_not_depend_on_case(name):
     assert entities.key(name.upper()) == entities.key(name.lower()) == entities.key(name)
 

@@ -19,9 +19,11 @@ _UNSPACED = f"{HAN}{KANA}{THAI}{LAO}{KHMER}{MYANMAR}{HANGUL}\uff66-\uff9d"
 _MARK = "\u3099\u309a\uff9e\uff9f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3\ufe00-\ufe0f"
 _CHAR = re.compile(f"[{_UNSPACED}]")
 _IGNORED = "\u200b-\u200d\u2060\ufeff\u00ad"
+_LONGER = "ßİŉǰΐΰև\u1e96-\u1e9e\u1f50-\u1f56\u1f80-\u1ffc\ufb00-\ufb17"  # in another case they are two letters
+_INITIAL = rf"[^\W\d_{_UNSPACED}{_LONGER}]"
 _UNIT = re.compile(
     rf"""
-      (?P<initials> (?<!{WORD}) (?:[^\W\d_{_UNSPACED}]\.){{2,}} (?:[^\W\d_{_UNSPACED}](?!{WORD}))? )   # U.S.  J.R.R.
+      (?P<initials> (?<!{WORD}) (?:{_INITIAL}\.){{2,}} (?:{_INITIAL}(?!{WORD}))? )   # U.S.  J.R.R.
     | (?P<char> [\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]? | [{_UNSPACED}][{_MARK}]* )
     | \d+ (?:[.,]\d+)* (?!{WORD}) %?
     | (?: (?<![^\s(\[{{"'«“„]) \. (?=[^\W\d_]) )?                                           # .NET
