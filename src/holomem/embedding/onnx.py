@@ -155,6 +155,7 @@ class OnnxEmbedder:
         """Drop the session and give its memory back to the system, if no other embedder uses it."""
         self._engine = None
         heap.give_back()
+        heap.give_back_code("onnxruntime")
 
     def _wait_idle(self) -> None:
         """Unload when nothing has come for `idle_seconds`; a worker process minds its own time."""
