@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -118,21 +119,24 @@ class Fastembed:
     pid = None
 
     def __init__(self, folder: Path, query: str, passage: str) -> None:
-        self._folder, self._prefixes = folder, (passage, query)
+        self._folder, self._prefixes, self._loads = folder, (passage, query), 0
 
     def load(self) -> None:
         from fastembed import TextEmbedding
         from fastembed.common.model_description import ModelSource, PoolingType
 
+        self._loads += 1  # a name can be registered once
+        name = f"bench/model-{self._loads}"
         TextEmbedding.add_custom_model(
-            model="bench/model",
+            model=name,
             pooling=PoolingType.MEAN,
             normalization=True,
-            sources=ModelSource(hf="bench/model"),
+            sources=ModelSource(hf=name),
             dim=384,
             model_file="model.onnx",
         )
-        self.model = TextEmbedding("bench/model", specific_model_path=str(self._folder))
+        self._completed = tempfile.TemporaryDirectory()
+        self.model = TextEmbedding(name, specific_model_path=complete(self._folder, self._completed.name))
 
     def embed(self, texts: list[str], *, query: bool = False) -> Any:
         return np.array(list(self.model.embed([self._prefixes[query] + text for text in texts])))
@@ -142,6 +146,22 @@ class Fastembed:
 
         del self.model
         gc.collect()
+
+
+def complete(folder: Path, copy: str) -> str:
+    """A folder of links to the files of another, with the settings that fastembed wants besides."""
+    for file in folder.iterdir():
+        (Path(copy) / file.name).symlink_to(file.resolve())
+    vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    pad = next(token for token in vocabulary["added_tokens"] if token["content"] in ("<pad>", "[PAD]"))
+    for name, settings in (
+        ("config.json", {"pad_token_id": pad["id"]}),
+        ("tokenizer_config.json", {"model_max_length": 512, "pad_token": pad["content"]}),
+        ("special_tokens_map.json", {"pad_token": pad["content"]}),
+    ):
+        (Path(copy) / name).unlink(missing_ok=True)
+        (Path(copy) / name).write_text(json.dumps(settings), encoding="utf-8")
+    return copy
 
 
 def measure(row: str, folder: Path) -> dict[str, Any]:
