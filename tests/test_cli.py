@@ -195,6 +195,13 @@ def test_contradictions_show_both_facts_and_the_reason(run):
     assert [first.split()[0], second.split()[0]] == ["1", "2"]
 
 
+def test_a_pair_is_told_to_stay_and_doubted_again(run):
+    run("add", "The editor of choice is Vim", "The editor of choice is Emacs")
+    assert from_json(run("contradictions", "--keep-both", "2", "1", "--json")) == []
+    assert from_json(run("contradictions", "--json")) == []
+    assert len(from_json(run("contradictions", "--doubt", "1", "2", "--json"))) == 1
+
+
 def test_add_notes_what_a_new_fact_contradicts(run):
     run("add", "Alice lives in Berlin", "--entity", "Alice")
     added = run("add", "Alice lives in Lisbon", "--entity", "Alice")

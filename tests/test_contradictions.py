@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holomem import Conflict, Memory, NewFact, claims
+from holomem import Conflict, FactNotFound, Memory, NewFact, claims
 from holomem.contradictions import MIN_SCORE
 
 PAIRS = Path(__file__).parents[1] / "bench" / "data" / "contradiction_pairs.jsonl"
@@ -201,3 +201,51 @@ def test_a_filter_chooses_the_facts(memory):
     memory.add_many([NewFact("Ann lives in Oslo", category="a"), NewFact("Ann lives in Rome", category="b")])
     assert len(memory.contradictions()) == 1
     assert memory.contradictions(category="a") == []
+
+
+def pairs(memory):
+    return [(c.first.fact_id, c.second.fact_id) for c in memory.contradictions()]
+
+
+def test_pairs_are_told_again_from_memory_until_something_changes(path):
+    with Memory(path, embedder=None) as memory, Memory(path, embedder=None) as other:
+        memory.add_many([NewFact("Olga lives in Graz"), NewFact("Olga lives in Linz"), NewFact("The lease ends in March")])
+        assert pairs(memory) == pairs(memory) == [(1, 2)]
+        other.add("The lease ends in October")
+        assert sorted(pairs(memory)) == [(1, 2), (3, 4)]
+        for _ in range(3):
+            other.feedback(2, helpful=False)  # below what is recalled
+        assert pairs(memory) == [(3, 4)]
+        other.remove(3)
+        assert pairs(memory) == []
+
+
+def test_a_pair_that_was_told_to_stay_is_reported_no_more_until_one_changes(path):
+    with Memory(path, embedder=None) as memory:
+        memory.add_many([NewFact("Olga lives in Graz"), NewFact("Olga lives in Linz")])
+        assert pairs(memory) == [(1, 2)]
+        memory.keep_both(2, 1)
+        assert pairs(memory) == []
+        assert memory.contradicted_by("Olga lives in Linz") == []
+        assert [c.fact.fact_id for c in memory.contradicted_by("Olga lives in Rome")] != []
+    with Memory(path, embedder=None) as memory:
+        assert pairs(memory) == []
+        memory.keep_both(1, 2, keep=False)
+        assert pairs(memory) == [(1, 2)]
+        memory.keep_both(1, 2)
+        memory.feedback(1, helpful=True)
+        assert pairs(memory) == []
+        memory.update(2, content="Olga lives in Salzburg")
+        assert pairs(memory) == [(1, 2)]
+        memory.keep_both(1, 2)
+        memory.remove(1)
+        memory.add("Olga lives in Graz")
+        assert len(pairs(memory)) == 1
+
+
+def test_a_pair_that_is_told_to_stay_is_two_facts_that_are_there(memory):
+    memory.add("Olga lives in Graz")
+    with pytest.raises(ValueError, match="name two"):
+        memory.keep_both(1, 1)
+    with pytest.raises(FactNotFound):
+        memory.keep_both(1, 7)

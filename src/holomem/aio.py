@@ -126,6 +126,7 @@ class AsyncMemory:
     ask = _awaited(Memory.ask)
     contradictions = _awaited(Memory.contradictions)
     contradicted_by = _awaited(Memory.contradicted_by)
+    keep_both = _awaited(Memory.keep_both)
 
     map = _awaited(Memory.map)
     status = _awaited(Memory.status)

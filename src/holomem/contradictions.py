@@ -9,9 +9,8 @@ for the nearest meanings is quadratic, a matrix product that takes a second at 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterator, Sequence, Set
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,9 @@ from numpy.typing import NDArray
 from holomem import claims, text
 from holomem.index import Index, Names
 from holomem.store import Store
-from holomem.types import Conflict, Contradiction, Fact, Filter
+from holomem.types import Conflict, Contradiction, Filter
 
-__all__ = ["MIN_SCORE", "conflicts", "contradictions"]
+__all__ = ["MIN_SCORE", "Judged", "conflicts", "contradictions"]
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -31,6 +30,7 @@ MIN_SCORE: Final = 0.7
 HUB: Final = 24  # facts of an entity up to which all of their pairs are looked at
 NEIGHBOURS: Final = 8  # of a fact by terms, and by meaning
 PARTNERS: Final = 5  # of a fact that are judged
+KEPT: Final = 5000  # pairs that stay in memory: half a megabyte
 MEANT: Final = 30_000
 NEAR: Final = 0.45  # calibrated cosine below which two statements are about different things
 SAME: Final = 0.58  # and from which they may be about the same property, whatever their words
@@ -44,33 +44,76 @@ _CROWD: Final = 200  # facts near to one, on average, above which sorting them a
 _COMMON: Final = 60  # facts that may hold a term for it to propose partners
 
 
+class _Pair(NamedTuple):
+    """A pair of facts, the one of the smaller id first, and how it was judged."""
+
+    score: float
+    first_id: int
+    second_id: int
+    reason: str
+
+
+class Judged:
+    """The pairs that were judged last. They hold until a fact or a link changes, or others are asked about."""
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._pairs: list[_Pair] = []
+
+    def pairs(self, index: Index, store: Store, chosen: Filter, min_score: float) -> list[_Pair]:
+        """The contradictions among the chosen facts, surest first; at most `KEPT`."""
+        allowed = index.allowed(chosen)
+        key = index.seen, index.meanings, np.packbits(allowed).tobytes(), min_score
+        if key != self._key:
+            self._pairs = _judge(index, store, np.flatnonzero(allowed), min_score)[:KEPT]
+            self._key = key
+        return self._pairs
+
+
 def contradictions(
-    index: Index, names: Names, store: Store, chosen: Filter, *, limit: int, min_score: float
+    judged: Judged, index: Index, names: Names, store: Store, chosen: Filter, *, limit: int, min_score: float
 ) -> list[Contradiction]:
-    """The surest contradictions among the chosen facts, each pair once, with the reason."""
-    rows = np.flatnonzero(index.allowed(chosen))
+    """The surest contradictions among the chosen facts, each pair once, with the reason.
+
+    A pair that was said to be none (`Records.both_hold`) is left out. `judged` keeps what this finds.
+    """
+    settled = store.records.both_hold()
+    pairs = [
+        pair for pair in judged.pairs(index, store, chosen, min_score) if (pair.first_id, pair.second_id) not in settled
+    ]
+    pairs = pairs[:limit]
+    facts = store.fetch(list({fact_id for pair in pairs for fact_id in (pair.first_id, pair.second_id)}))
+    held = store.links.links_of(list(facts))
+    return [
+        Contradiction(
+            facts[pair.first_id],
+            facts[pair.second_id],
+            pair.score,
+            pair.reason,
+            _shared(names, held.get(pair.first_id, set()) & held.get(pair.second_id, set())),
+        )
+        for pair in pairs
+    ]
+
+
+def _judge(index: Index, store: Store, rows: Rows, min_score: float) -> list[_Pair]:
     if len(rows) < 2:
         return []
     rows = rows[np.argsort(index.ids.array[rows])]
-    facts = store.fetch(index.ids.array[rows].tolist())
-    ordered = [facts[int(i)] for i in index.ids.array[rows]]
-    held = _held(store, facts)
-    units = _units(index, rows)
-    parsed = [claims.parse(fact.content) for fact in ordered]
-    found = []
+    ids = index.ids.array[rows].tolist()
+    contents = dict(store.contents(ids))
+    parsed = [claims.parse(contents[fact_id]) for fact_id in ids]
+    links = store.links.links_of(ids)
     polar = np.array([any(claim.scope or claim.opposed for claim in parts) for parts in parsed])
-    entities = [held.get(fact.fact_id, frozenset()) for fact in ordered]
-    for a, b, near in _pairs(index, rows, entities, units, polar):
+    entities = [links.get(fact_id, set()) for fact_id in ids]
+    found = []
+    for a, b, near in _pairs(index, rows, entities, _units(index, rows), polar):
         judged = claims.judge(parsed[a], parsed[b], None if np.isnan(near) else near, at_least=min_score)
         if judged.score >= min_score:
             score = judged.score * (TOGETHER if _said_together(index, rows, judged) else 1.0)
             if score >= min_score:
-                found.append((replace(judged, score=score), ordered[a], ordered[b]))
-    found.sort(key=lambda item: (-item[0].score, item[1].fact_id, item[2].fact_id))
-    return [
-        Contradiction(first, second, judged.score, judged.reason, _shared(names, held, first, second))
-        for judged, first, second in found[:limit]
-    ]
+                found.append(_Pair(score, ids[a], ids[b], judged.reason))
+    return sorted(found, key=lambda pair: (-pair.score, pair.first_id, pair.second_id))
 
 
 def conflicts(
@@ -104,19 +147,22 @@ def conflicts(
     likeness = likeness + SHARED * np.isin(rows, linked)
     best = np.argsort(-likeness, kind="stable")[: 4 * NEIGHBOURS]
     facts = store.fetch(index.ids.array[rows[best]].tolist())
-    new = claims.parse(content)
+    new, own = claims.parse(content), store.find(content)
+    settled = set() if own is None else store.records.both_hold()
     found: list[Conflict] = []
     for place in best:
         fact = facts[int(index.ids.array[rows[place]])]
         judged = claims.judge(claims.parse(fact.content), new, None if np.isnan(near[place]) else float(near[place]))
         score = judged.score * (TOGETHER if judged.score >= min_score and _said_together(index, rows, judged) else 1.0)
-        if score >= min_score and fact.content != content:
+        if score < min_score or fact.content == content:
+            continue
+        if own is None or (min(own, fact.fact_id), max(own, fact.fact_id)) not in settled:
             found.append(Conflict(fact, score, judged.reason))
     return sorted(found, key=lambda c: (-c.score, c.fact.fact_id))[:limit]
 
 
 def _pairs(
-    index: Index, rows: Rows, held: Sequence[frozenset[int]], units: Floats | None, polar: NDArray[np.bool_]
+    index: Index, rows: Rows, held: Sequence[Set[int]], units: Floats | None, polar: NDArray[np.bool_]
 ) -> Iterator[tuple[int, int, float]]:
     """(smaller place in `rows`, larger, cosine or NaN) of the pairs worth a look, each once.
 
@@ -299,15 +345,5 @@ def _unit(index: Index, store: Store, content: str, vector: Floats | None) -> Fl
     return None if np.isnan(unit).any() else unit
 
 
-def _held(store: Store, facts: dict[int, Fact]) -> dict[int, frozenset[int]]:
-    """Fact -> its entities."""
-    held: dict[int, set[int]] = {}
-    for fact_id, entity_id in store.links.pairs():
-        if fact_id in facts:
-            held.setdefault(fact_id, set()).add(entity_id)
-    return {fact_id: frozenset(entities) for fact_id, entities in held.items()}
-
-
-def _shared(names: Names, held: dict[int, frozenset[int]], first: Fact, second: Fact) -> tuple[str, ...]:
-    both = held.get(first.fact_id, frozenset()) & held.get(second.fact_id, frozenset())
-    return tuple(name for name in (names.name(entity_id) for entity_id in sorted(both)) if name is not None)
+def _shared(names: Names, entity_ids: Set[int]) -> tuple[str, ...]:
+    return tuple(name for name in (names.name(entity_id) for entity_id in sorted(entity_ids)) if name is not None)

@@ -36,7 +36,7 @@ class Index:
         self._store = store
         self._width = width
         self._cache_bytes = cache_bytes
-        self._seen: int | None = None  # the newest change that is in here
+        self.seen: int | None = None  # the newest change that is in here
         self._model: tuple[int, Calibration] | None = None
         self.meanings: Meanings | None = None
         self._clear()
@@ -51,9 +51,9 @@ class Index:
     def refresh(self) -> None:
         """Bring the arrays in step with the file, inside the caller's `database.read()`."""
         newest = self._store.last_change()
-        if newest == self._seen:
+        if newest == self.seen:
             return
-        changes = None if self._seen is None else self._store.changes_since(self._seen)
+        changes = None if self.seen is None else self._store.changes_since(self.seen)
         dead = len(self.ids) - len(self.row_of)
         if changes is None or dead > 1000 + len(self.row_of) // 3:
             self._clear()
@@ -64,7 +64,7 @@ class Index:
             for fact_id in facts:
                 self._drop(fact_id)
             self._append(self._store.rows(facts))
-        self._seen = newest
+        self.seen = newest
 
     def allowed(self, chosen: Filter) -> NDArray[np.bool_]:
         """Which rows (n,) are facts that pass the filter."""

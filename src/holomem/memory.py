@@ -101,6 +101,7 @@ class Memory(Opened):
         self._scope = scoping.check(scope)
         self._candidates = candidates
         self._half_life_days = half_life_days
+        self._judged = conflicts.Judged()
         super().__init__(path, embedder=embedder, cache_mb=cache_mb, compact=compact, read_only=read_only, fetch=fetch)
 
     # ---- life ---------------------------------------------------------------------------------------------------
@@ -552,7 +553,7 @@ class Memory(Opened):
         with self._lock, self._database.read():
             self._refresh()
             found = conflicts.contradictions(
-                self._index, self._names, self._store, chosen, limit=limit, min_score=min_score
+                self._judged, self._index, self._names, self._store, chosen, limit=limit, min_score=min_score
             )
         own = [(scoping.own(c.first, chosen.scope), scoping.own(c.second, chosen.scope)) for c in found]
         return [replace(c, first=first, second=second) for c, (first, second) in zip(found, own, strict=True)]
@@ -581,6 +582,17 @@ class Memory(Opened):
                 self._index, self._names, self._store, chosen, content, vector, limit=limit, min_score=min_score
             )
         return [replace(conflict, fact=scoping.own(conflict.fact, chosen.scope)) for conflict in found]
+
+    def keep_both(self, fact_id: int, other_id: int, *, keep: bool = True, scope: Scope | None = None) -> None:
+        """Say that two facts do hold together: they are no contradiction until one of them changes.
+
+        `keep` False takes it back. Raises FactNotFound, ValueError for one fact twice.
+        """
+        if fact_id == other_id:
+            raise ValueError(f"both facts are {fact_id}; name two")
+        self.get(fact_id, scope=scope), self.get(other_id, scope=scope)
+        with self._write():
+            self._store.records.set_both_hold(fact_id, other_id, hold=keep)
 
     def map(self, *, scope: Scope | None = None) -> list[MapPoint]:
         """The newest 2000 facts as points in a plane, near ones meaning similar things; empty without a model."""

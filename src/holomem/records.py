@@ -76,6 +76,21 @@ class Records:
                 [(fact_id, scope.user or "", scope.agent or "", scope.run or "") for scope in scopes],
             )
 
+    def both_hold(self) -> set[tuple[int, int]]:
+        """The pairs (smaller id, larger) that were said to be no contradiction."""
+        with self._database.read() as connection:
+            return set(connection.execute("SELECT first_id, second_id FROM both_hold"))
+
+    def set_both_hold(self, first_id: int, second_id: int, *, hold: bool) -> None:
+        """Remember that a pair is no contradiction, until one of the two changes; or forget it."""
+        statement = (
+            "INSERT OR IGNORE INTO both_hold (first_id, second_id) VALUES (?, ?)"
+            if hold
+            else "DELETE FROM both_hold WHERE first_id = ? AND second_id = ?"
+        )
+        with self._database.write() as connection:
+            connection.execute(statement, sorted((first_id, second_id)))
+
     def entities(self, fact_id: int) -> list[tuple[str, str, str]]:
         """(name, type, aliases as they are stored) of the entities of a fact, in the order of linking."""
         with self._database.read() as connection:

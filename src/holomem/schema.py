@@ -3,7 +3,8 @@
     facts ----< fact_entities >---- entities ----< entity_keys       facts_fts    full text over facts
       |----< fact_scopes       fact_extras (0 or 1 a fact)           changes      which facts changed, for other readers
       | '--< fact_roles >----'                                       history      what our writes did, to undo it
-      '----< fact_vectors >---- models                               tombstones   contents once removed; meta
+      |----< fact_vectors >---- models                               tombstones   contents once removed; meta
+      '====< both_hold                                               (pairs of facts)
 
 `facts`, `entities`, `fact_entities`, `memory_banks` and `facts_fts` with its triggers are those of the holographic
 plugin of Hermes Agent, which must stay able to read and write the file. It neither knows `facts.terms` nor `fact_vectors`:
@@ -248,8 +249,23 @@ CREATE TRIGGER fact_scopes_removed AFTER DELETE ON fact_scopes BEGIN
 END;
 """
 
+_BOTH_HOLD: Final = """
+CREATE TABLE both_hold (  -- pairs that somebody looked at and said to be no contradiction
+    first_id  INTEGER NOT NULL REFERENCES facts(fact_id),
+    second_id INTEGER NOT NULL REFERENCES facts(fact_id),  -- the larger one
+    PRIMARY KEY (first_id, second_id)
+) WITHOUT ROWID;
+CREATE INDEX both_hold_second ON both_hold(second_id);
+CREATE TRIGGER both_hold_orphaned AFTER DELETE ON facts BEGIN
+    DELETE FROM both_hold WHERE first_id = old.fact_id OR second_id = old.fact_id;
+END;
+CREATE TRIGGER both_hold_outdated AFTER UPDATE OF content ON facts WHEN new.content IS NOT old.content BEGIN
+    DELETE FROM both_hold WHERE first_id = old.fact_id OR second_id = old.fact_id;
+END;
+"""
+
 # What makes a file of each format one of the next; a new file goes through all of them.
-_STEPS: Final = (_ROLES, _UNLINKED, _EXTRAS, _BANKS)
+_STEPS: Final = (_ROLES, _UNLINKED, _EXTRAS, _BANKS, _BOTH_HOLD)
 VERSION: Final = 1 + len(_STEPS)
 
 _PLUGIN_COLUMNS: Final = {  # what an old file of the plugin may lack, with the type to add

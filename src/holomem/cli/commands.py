@@ -315,12 +315,19 @@ def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **cho
 @_category
 @_min_trust
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.7 unless given.")
+@click.option("--keep-both", nargs=2, type=_ID, metavar="ID ID", help="Say first that these two do hold together.")
+@click.option("--doubt", nargs=2, type=_ID, metavar="ID ID", help="Take --keep-both back for these two.")
 @_asker
 @json_option
-def contradictions(as_json: bool, **chosen: Any) -> None:
+def contradictions(
+    as_json: bool, keep_both: tuple[int, int] | None, doubt: tuple[int, int] | None, scope: Scope | None, **chosen: Any
+) -> None:
     """Find pairs of facts that cannot both hold, surest first."""
     with opened() as memory:
-        found = memory.contradictions(**_given(**chosen))
+        for pair, keep in ((keep_both, True), (doubt, False)):
+            if pair:
+                memory.keep_both(*pair, keep=keep, scope=scope)
+        found = memory.contradictions(**_given(scope=scope, **chosen))
     if as_json:
         print_json(found)
     else:

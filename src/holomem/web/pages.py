@@ -74,7 +74,6 @@ class Pages:
         self._memory = memory
         self._read_only = read_only
         self._backfill = _Backfill()
-        self._both: set[tuple[int, int]] = set()  # pairs of facts that were told to stay
         memory.status()  # reads the file into the caches, which the first visitor would wait for: 0.4 s for 10,000 facts
 
     # ---- showing ----------------------------------------------------------------------------------------------------
@@ -151,7 +150,6 @@ class Pages:
 
     def _contradictions(self, request: Request) -> Reply:
         pairs = self._memory.contradictions(limit=PAIRS)
-        pairs = [pair for pair in pairs if (pair.first.fact_id, pair.second.fact_id) not in self._both]
         told, undo = request.query.get("told", ""), request.query.get("undo", "")
         body = state_views.contradictions(self._page_words(request), pairs, told, undo if undo.isdecimal() else None)
         return self._page(request, "contradictions", body)
@@ -215,7 +213,7 @@ class Pages:
                 self._memory.remove_alias(form.get("name", ""), form.get("other", ""))
                 told = "saved"
             case "/contradictions/both", _:
-                self._both.add((_number(form.get("first", "")), _number(form.get("second", ""))))
+                self._memory.keep_both(_number(form.get("first", "")), _number(form.get("second", "")))
                 told = "kept"
             case "/health/backfill", _:
                 self._start_backfill()
