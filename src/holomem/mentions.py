@@ -59,12 +59,18 @@ _ASKING: Final = re.compile(
 )
 _SENTENCE: Final = re.compile("[?？。！!]\\s*$|关于|有关|知道|什么|について|に関")
 _BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
+_BRACKETED: Final = re.compile(r"[(（][^()（）]*[)）]|«[^«»]*»|“[^“”]*”|„[^„“”]*[“”]|\"[^\"]*\"")
+_JOINT: Final = re.compile(r"\s*[,;]\s+|\s+(?:and|or|и|или|und|oder|et|ou|y|o|e)\s+", re.IGNORECASE)
+_OPENING: Final = re.compile(r"[(\[\"'«“„]+$")
+_CLOSING: Final = re.compile(r"[)\]\"'»”“]+")
+_QUOTE: Final = re.compile("[\"«“„]")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The units of a name, and which of them must stand in a text; `known` are known names in it by first unit."""
 
+    said: str  # the name without what need not stand in a text
     units: tuple[str, ...]
     forms: tuple[frozenset[str], ...]  # of each unit: other keys that say the same
     required: tuple[bool, ...]
@@ -85,16 +91,21 @@ class Asked:
 
 
 def parse(asked: Sequence[str], names: Names, index: Index) -> list[Asked]:
-    """What is asked for by each of the strings: a name each, or the known names that one of them consists of."""
+    """What is asked for by each of the strings: a name each, or what a single one consists of.
+
+    Of a list, each string is a name. A string by itself may be a question or a row of names.
+    """
     found: list[Asked] = []
     for string in asked:
         ids = names.gazetteer.ids(string)
-        wanted = [_wanted(form, names, index) for form in _variants(string)]
-        parts = [] if ids or len(asked) > 1 else _known_parts(string, wanted[0], names)
-        if parts:
-            found += parts_of(parts, names, index)
-        else:
-            found.append(Asked(string, ids, tuple(w for w in wanted if w.units)))
+        for name in [string] if ids or len(asked) > 1 else _names_in(string, names):
+            ids = names.gazetteer.ids(name)
+            wanted = [_wanted(form, names, index) for form in _variants(name)]
+            parts = [] if ids or len(asked) > 1 else _known_parts(name, wanted[0], names)
+            if parts:
+                found += parts_of(parts, names, index)
+            else:
+                found.append(Asked(name, ids, tuple(w for w in wanted if w.units)))
     return list({each.entity_ids or each.name: each for each in found}.values())
 
 
@@ -159,8 +170,7 @@ class Texts:
             return found[0]
         least = ALL if asked.entity_ids else NEARLY
         for wanted in asked.wanted:
-            words = [unit for unit, needed in zip(wanted.units, wanted.required, strict=True) if needed]
-            terms = text.query_terms(asked.name if len(asked.wanted) == 1 else " ".join(words))
+            terms = text.query_terms(wanted.said)
             if terms:
                 found.append(_best(self._share(self._index.terms, terms, open_rows), least, READ))
                 if not asked.entity_ids:
@@ -312,9 +322,59 @@ def _best(share: Floats, least: float, count: int) -> Rows:
     return rows
 
 
+def _names_in(string: str, names: Names) -> list[str]:
+    """What a question asks about, without its frame: the pieces between its commas and conjunctions; else the string.
+
+    Known names at both ends of a label with a slash ("Oslo spare ribs / ribs") are names of their own.
+    """
+    if not _SENTENCE.search(string):
+        return _around_slash(string, names)
+    units = entities.units(string)
+    if any(entities.is_char(unit) for unit, _, _ in units):
+        return [string]  # no words by which it could be cut
+    needed = [
+        (start, end) for at, (_, start, end) in enumerate(units) if not _is_carrier(string[start:end], opens=at == 0)
+    ]
+    if not needed:
+        return [string]
+    found = [(mention.start, mention.end) for mention in names.gazetteer.find(string)]
+    kept = [*found, *(match.span() for match in _BRACKETED.finditer(string))]
+    cuts = [match for match in _JOINT.finditer(string) if not any(a < match.end() and match.start() < b for a, b in kept)]
+    edges = [0, *(at for match in cuts for at in match.span()), len(string)]
+    pieces = []
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        inside = [span for span in needed if start <= span[0] < end]
+        if inside:
+            closing = _CLOSING.match(string, inside[-1][1])
+            opening = _OPENING.search(string[start : inside[0][0]])
+            first = inside[0][0] - (len(opening[0]) if opening else 0)
+            pieces.append(string[first : closing.end() if closing else inside[-1][1]])
+    return [name for piece in pieces for name in _around_slash(piece, names)]
+
+
+def _around_slash(string: str, names: Names) -> list[str]:
+    """A label with a slash, and before it the known or unquoted names that a row has at its ends."""
+    if " / " not in string:
+        return [string]
+    first, last = string.index(" / "), string.rindex(" / ") + 3
+    start, end = 0, len(string)
+    found = names.gazetteer.find(string)
+    for mention in found:
+        if mention.start <= start + 1 and mention.end + 1 < first:
+            start = mention.end + 1
+    quote = _QUOTE.search(string, start, first)
+    if quote and string[start : quote.start()].strip():
+        start = quote.start()
+    for mention in reversed(found):
+        if mention.end >= end - 1 and mention.start - 1 > last:
+            end = mention.start - 1
+    ends = (string[:start].strip(), string[end:].strip())
+    return [*(name for name in ends if entities.key(name)), string[start:end]]
+
+
 def _variants(name: str) -> list[str]:
     """The ways a label may stand in a text: without what it says in brackets, and each side of a slash."""
-    sides = [name, *(name.split(" / ") if " / " in name and not _SENTENCE.search(name) else ())]
+    sides = [name, *(name.split(" / ") if " / " in name else ())]
     forms = [form for side in sides for form in (side, _BRACKETS.sub(" ", side).strip())]
     return [form for form in dict.fromkeys(forms) if entities.key(form)] or [name]
 
@@ -349,7 +409,12 @@ def _wanted(name: str, names: Names, index: Index) -> Wanted:
     breaks = {0, len(units), *known, *(end for end, _ in known.values())}
     breaks |= {at for at in range(1, len(units)) if units[at - 1][2] < units[at][1] or chars[at] != chars[at - 1]}
     breaks |= {at for at in range(1, len(units)) if required[at] != required[at - 1]}
+    said = list(name)
+    for (_, start, end), needed in zip(units, required, strict=True):
+        if not needed:
+            said[start:end] = " " * (end - start)
     return Wanted(
+        "".join(said),
         tuple(unit for unit, _, _ in units),
         tuple(frozenset((unit, *entities.other_units(t))) for (unit, _, _), t in zip(units, tokens, strict=True)),
         required,
