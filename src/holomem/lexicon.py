@@ -22,6 +22,7 @@ Weights = NDArray[np.float32]
 
 K1: Final = 1.2  # BM25's usual constants
 B: Final = 0.75
+MAX_SCANS: Final = 8  # so many looks for one term cost what one pass over all rows for all terms costs
 
 
 class Growing:
@@ -124,6 +125,21 @@ class Lexicon:
     def shared(self, hashes: Hashes, weights: Weights, rows: Rows | None) -> Weights:
         """The weight (r,) of the terms that each row, or each of `rows`, shares with the query."""
         return kernels.overlap(hashes, weights, *self._csr(), np.zeros(len(self._lengths), np.float32), rows)
+
+    def holding(self, hashes: Hashes, weights: Weights, least: float) -> Rows | None:
+        """The rows, sorted, that can share terms of a weight of `least` or more; None when that would save nothing.
+
+        The terms that weigh most decide: without one of those, the rest is too light.
+        """
+        order = np.argsort(-weights)
+        lighter = weights.sum() - np.cumsum(weights[order])
+        heavy = hashes[order[: 1 + int((lighter >= least).sum())]]
+        heavy = heavy[self._frequency(heavy) > 0]
+        if len(heavy) > MAX_SCANS:
+            return None
+        found = [np.flatnonzero(self._hashes.array == term) for term in heavy]
+        places = np.concatenate(found) if found else np.zeros(0, np.int64)
+        return np.unique(np.searchsorted(self._offsets.array, places, "right") - 1)
 
     def mass(self, rows: Rows) -> Weights:
         """The sum (r,) of the idf of each row's own distinct terms."""

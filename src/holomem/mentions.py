@@ -63,7 +63,7 @@ _BRACKETED: Final = re.compile(r"[(（][^()（）]*[)）]|«[^«»]*»|“[^“�
 _JOINT: Final = re.compile(r"\s*[,;]\s+|\s+(?:and|or|и|или|und|oder|et|ou|y|o|e)\s+", re.IGNORECASE)
 _OPENING: Final = re.compile(r"[(\[\"'«“„]+$")
 _CLOSING: Final = re.compile(r"[)\]\"'»”“]+")
-_QUOTE: Final = re.compile("[\"«“„]")
+_QUOTE: Final = re.compile('["«“„]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,30 +168,22 @@ class Texts:
         found = [np.zeros(0, np.int64)]
         if not open_rows.any():
             return found[0]
-        least = ALL if asked.entity_ids else NEARLY
+        known = bool(asked.entity_ids)
         for wanted in asked.wanted:
             terms = text.query_terms(wanted.said)
             if terms:
-                found.append(_best(self._share(self._index.terms, terms, open_rows), least, READ))
-                if not asked.entity_ids:
-                    found.append(_best(self._share(self._index.trigrams, terms, open_rows), NEARLY, LIKE))
+                found.append(_best(self._index.terms, terms, open_rows, ALL if known else NEARLY, READ))
+            if terms and not known:
+                found.append(_best(self._index.trigrams, terms, open_rows, NEARLY, LIKE))
             if wanted.acronym:
                 for form in (wanted.acronym, ".".join(wanted.acronym)):
                     if self._index.terms.frequencies([form]).any():
-                        found.append(_best(self._share(self._index.terms, [form], open_rows), ALL, READ))
-            linked = self._store.links.linked_facts([entity_id for _, entity_id in wanted.known.values()])
-            rows = self._index.rows(sorted({fact_id for fact_id, _ in linked}))
-            found.append(rows[open_rows[rows]][:READ] if not asked.entity_ids else found[0])
+                        found.append(_best(self._index.terms, [form], open_rows, ALL, READ))
+            if wanted.known and not known:
+                linked = self._store.links.linked_facts([entity_id for _, entity_id in wanted.known.values()])
+                rows = self._index.rows(sorted({fact_id for fact_id, _ in linked}))
+                found.append(rows[open_rows[rows]][:READ])
         return np.unique(np.concatenate(found))
-
-    def _share(self, lexicon: Lexicon, terms: Sequence[str], open_rows: NDArray[np.bool_]) -> Floats:
-        """The share (n,) of the terms, by idf, that each row has."""
-        hashes, weights = lexicon.query(terms)
-        share = np.zeros(len(open_rows))
-        if len(hashes):
-            rows = np.flatnonzero(open_rows)
-            share[rows] = lexicon.shared(hashes, weights, rows) / float(weights.sum())
-        return share
 
 
 class _Said:
@@ -314,12 +306,17 @@ class _Said:
         return self.content[start:end].isupper()
 
 
-def _best(share: Floats, least: float, count: int) -> Rows:
-    """The rows with the largest shares, all at least `least`."""
-    rows = np.flatnonzero(share >= least)
-    if len(rows) > count:
-        rows = rows[kernels.top_k(np.asarray(share[rows], np.float32), count)]
-    return rows
+def _best(lexicon: Lexicon, terms: Sequence[str], open_rows: NDArray[np.bool_], least: float, count: int) -> Rows:
+    """The open rows with the largest shares of the terms, by idf, all at least `least`."""
+    hashes, weights = lexicon.query(terms)
+    total = float(weights.sum())
+    rows = lexicon.holding(hashes, weights, least * total)
+    rows = np.flatnonzero(open_rows) if rows is None else rows[open_rows[rows]]
+    mass = lexicon.shared(hashes, weights, rows)
+    enough = np.flatnonzero(mass >= least * total)
+    if len(enough) > count:
+        enough = enough[kernels.top_k(mass[enough], count)]
+    return rows[enough]
 
 
 def _names_in(string: str, names: Names) -> list[str]:
@@ -339,7 +336,9 @@ def _names_in(string: str, names: Names) -> list[str]:
         return [string]
     found = [(mention.start, mention.end) for mention in names.gazetteer.find(string)]
     kept = [*found, *(match.span() for match in _BRACKETED.finditer(string))]
-    cuts = [match for match in _JOINT.finditer(string) if not any(a < match.end() and match.start() < b for a, b in kept)]
+    cuts = [
+        match for match in _JOINT.finditer(string) if not any(a < match.end() and match.start() < b for a, b in kept)
+    ]
     edges = [0, *(at for match in cuts for at in match.span()), len(string)]
     pieces = []
     for start, end in zip(edges[::2], edges[1::2], strict=True):
@@ -381,8 +380,8 @@ def _variants(name: str) -> list[str]:
 
 def _known_parts(string: str, wanted: Wanted, names: Names) -> list[str]:
     """The known names that make up all that is required of a string; [] when something is left over."""
-    if _BRACKETS.search(string) and not _SENTENCE.search(string):
-        return []  # "Perth (Australia)" is a label, not two names
+    if " / " in string or (_BRACKETS.search(string) and not _SENTENCE.search(string)):
+        return []  # "Perth (Australia)", "bacon sarnie / BLT": a label, not two names
     covered = {at for start, (end, _) in wanted.known.items() for at in range(start, end)}
     if not all(at in covered for at, required in enumerate(wanted.required) if required):
         return []
