@@ -90,6 +90,12 @@ class Index:
         """The rows of these facts; those that are not in the file are left out."""
         return np.array([self.row_of[i] for i in fact_ids if i in self.row_of], np.int64)
 
+    def among(self, rows: Rows, others: Rows) -> NDArray[np.bool_]:
+        """Which of the rows (r,) are among the others."""
+        mask = np.zeros(len(self.ids), bool)
+        mask[others] = True
+        return np.asarray(mask[rows])
+
     def script_code(self, content: str) -> int:
         """A number for the script of a text, the same for texts of one script."""
         return self._scripts.setdefault(text.script(content), len(self._scripts))

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -81,13 +82,27 @@ class Wanted:
     acronym: str  # its initials, "" for a name that has none
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
-    """One name that was asked for: the entities that have it, and the ways it may be written in a text."""
+    """One name that was asked for: the entities that have it, and the forms in which a text may write it."""
 
     name: str
     entity_ids: tuple[int, ...]
-    wanted: tuple[Wanted, ...] = field(compare=False)
+    names: Names = field(compare=False, repr=False)
+    index: Index = field(compare=False, repr=False)
+
+    @cached_property
+    def forms(self) -> list[str]:
+        """The ways a label may stand in a text: without what it says in brackets, and each side of a slash."""
+        sides = [self.name, *(self.name.split(" / ") if " / " in self.name else ())]
+        forms = [form for side in sides for form in (side, _BRACKETS.sub(" ", side).strip())]
+        return [form for form in dict.fromkeys(forms) if entities.key(form)] or [self.name]
+
+    @cached_property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """What each form wants of a text. Of a known name it is seldom asked: its links say the most."""
+        found = (_wanted(form, self.names, self.index) for form in self.forms)
+        return tuple(wanted for wanted in found if wanted.units)
 
 
 def parse(asked: Sequence[str], names: Names, index: Index) -> list[Asked]:
@@ -97,22 +112,15 @@ def parse(asked: Sequence[str], names: Names, index: Index) -> list[Asked]:
     """
     found: list[Asked] = []
     for string in asked:
-        ids = names.gazetteer.ids(string)
-        for name in [string] if ids or len(asked) > 1 else _names_in(string, names):
-            ids = names.gazetteer.ids(name)
-            wanted = [_wanted(form, names, index) for form in _variants(name)]
-            parts = [] if ids or len(asked) > 1 else _known_parts(name, wanted[0], names)
-            if parts:
-                found += parts_of(parts, names, index)
-            else:
-                found.append(Asked(name, ids, tuple(w for w in wanted if w.units)))
+        whole = Asked(string, names.gazetteer.ids(string), names, index)
+        if whole.entity_ids or len(asked) > 1:
+            found.append(whole)
+            continue
+        for name in _names_in(string, names):
+            one = whole if name == string else Asked(name, names.gazetteer.ids(name), names, index)
+            parts = [] if one.entity_ids else _known_parts(one)
+            found += [Asked(part, names.gazetteer.ids(part), names, index) for part in parts] or [one]
     return list({each.entity_ids or each.name: each for each in found}.values())
-
-
-def parts_of(parts: Sequence[str], names: Names, index: Index) -> Iterator[Asked]:
-    """The known names among the parts of a string."""
-    for part in parts:
-        yield Asked(part, names.gazetteer.ids(part), (_wanted(part, names, index),))
 
 
 class Texts:
@@ -144,7 +152,7 @@ class Texts:
     def strength(self, rows: Rows, settled: NDArray[np.bool_]) -> Floats:
         """How strongly each row's text says each name: (p, m), 0 where it does not or where that is `settled`."""
         strength = np.zeros(settled.shape)
-        likely = np.stack([np.isin(rows, candidates) for candidates in self.candidates])
+        likely = np.stack([self._index.among(rows, candidates) for candidates in self.candidates])
         read = np.flatnonzero((settled | likely).all(axis=0) & ~settled.all(axis=0))
         if not len(read):
             return strength
@@ -168,22 +176,30 @@ class Texts:
         found = [np.zeros(0, np.int64)]
         if not open_rows.any():
             return found[0]
-        known = bool(asked.entity_ids)
+        if asked.entity_ids:
+            for form in asked.forms:
+                terms = text.query_terms(form)
+                found.append(_best(self._index.terms, terms, open_rows, ALL, READ))
+                found += self._acronyms(_acronym(_tokens(form)), open_rows)
+            return np.unique(np.concatenate(found))
         for wanted in asked.wanted:
             terms = text.query_terms(wanted.said)
             if terms:
-                found.append(_best(self._index.terms, terms, open_rows, ALL if known else NEARLY, READ))
-            if terms and not known:
+                found.append(_best(self._index.terms, terms, open_rows, NEARLY, READ))
                 found.append(_best(self._index.trigrams, terms, open_rows, NEARLY, LIKE))
-            if wanted.acronym:
-                for form in (wanted.acronym, ".".join(wanted.acronym)):
-                    if self._index.terms.frequencies([form]).any():
-                        found.append(_best(self._index.terms, [form], open_rows, ALL, READ))
-            if wanted.known and not known:
+            found += self._acronyms(wanted.acronym, open_rows)
+            if wanted.known:
                 linked = self._store.links.linked_facts([entity_id for _, entity_id in wanted.known.values()])
                 rows = self._index.rows(sorted({fact_id for fact_id, _ in linked}))
                 found.append(rows[open_rows[rows]][:READ])
         return np.unique(np.concatenate(found))
+
+    def _acronyms(self, acronym: str, open_rows: NDArray[np.bool_]) -> list[Rows]:
+        """The rows that hold the acronym, with or without dots."""
+        forms = [acronym, ".".join(acronym)] if acronym else []
+        if not forms or not self._index.terms.frequencies(forms).any():
+            return []
+        return [_best(self._index.terms, [form], open_rows, ALL, READ) for form in forms]
 
 
 class _Said:
@@ -371,21 +387,15 @@ def _around_slash(string: str, names: Names) -> list[str]:
     return [*(name for name in ends if entities.key(name)), string[start:end]]
 
 
-def _variants(name: str) -> list[str]:
-    """The ways a label may stand in a text: without what it says in brackets, and each side of a slash."""
-    sides = [name, *(name.split(" / ") if " / " in name else ())]
-    forms = [form for side in sides for form in (side, _BRACKETS.sub(" ", side).strip())]
-    return [form for form in dict.fromkeys(forms) if entities.key(form)] or [name]
-
-
-def _known_parts(string: str, wanted: Wanted, names: Names) -> list[str]:
+def _known_parts(asked: Asked) -> list[str]:
     """The known names that make up all that is required of a string; [] when something is left over."""
-    if " / " in string or (_BRACKETS.search(string) and not _SENTENCE.search(string)):
+    string, wanted = asked.name, asked.wanted[0] if asked.wanted else None
+    if wanted is None or " / " in string or (_BRACKETS.search(string) and not _SENTENCE.search(string)):
         return []  # "Perth (Australia)", "bacon sarnie / BLT": a label, not two names
     covered = {at for start, (end, _) in wanted.known.items() for at in range(start, end)}
     if not all(at in covered for at, required in enumerate(wanted.required) if required):
         return []
-    found = (string[mention.start : mention.end] for mention in names.gazetteer.find(string))
+    found = (string[mention.start : mention.end] for mention in asked.names.gazetteer.find(string))
     return list(dict.fromkeys(found))
 
 
@@ -429,6 +439,10 @@ def _is_carrier(token: str, opens: bool) -> bool:
     """Whether a word only wraps the names: lower-case function words and words of asking, capital ones at the start."""
     folded = text.normalise(token)
     return (folded in STOPWORDS or folded in _CARRIERS) and (token.islower() or opens)
+
+
+def _tokens(name: str) -> list[str]:
+    return [name[start:end] for _, start, end in entities.units(name)]
 
 
 def _acronym(tokens: Sequence[str]) -> str:

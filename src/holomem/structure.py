@@ -93,7 +93,7 @@ def held(
     linked_rows = [reduce(np.intersect1d, links)] if texts is None else [*links, *texts.candidates]
     near = np.concatenate([found, *linked_rows])
     near = np.unique(near[allowed[near]])
-    told = np.stack([np.isin(near, linked) for linked in links])  # (p, m)
+    told = np.stack([index.among(near, linked) for linked in links])  # (p, m)
     strength = np.stack([_strength(part, near, index) for part in parts])
     significant = strength > bar
     settled = told | (significant & unlinked[near])
