@@ -281,7 +281,8 @@ def _array(name: str, value: Any, dtype: Any, ndim: int) -> NDArray[Any]:
         raise ValueError(f"{name} must have {ndim} dimension{'s'[: ndim != 1]}, not {array.ndim}")
     if array.dtype != dtype:
         array = array.astype(dtype, casting="same_kind" if array.size else "unsafe")  # [] is float64
-    return np.require(array, requirements=["C", "A"])
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=["C", "A"])
 
 
 def _rows(rows: Any) -> Rows | None:

@@ -88,7 +88,9 @@ def held(
     """
     rows = np.flatnonzero(allowed & unlinked)
     bar = threshold(len(rows), index)
-    found = index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar)
+    found = (
+        index.phases.above([part.first() for part in parts], rows, index.ids.array[rows], bar) if len(rows) else rows
+    )
     # Without the texts, a fact that has links is in by all parts or out: no algebra over those that have some.
     linked_rows = [reduce(np.intersect1d, links)] if texts is None else [*links, *texts.candidates]
     near = np.concatenate([found, *linked_rows])
