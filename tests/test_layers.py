@@ -20,6 +20,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "_sentences",
         "claims",
         "_namekeys",
+        "_unspaced",
         "_extraction",
         "text",
         "scoping",

@@ -89,6 +89,8 @@ COMMON_RU = """
     музыка группа альбом песня жанр еда напиток кухня регион область штат река озеро море гора остров архитектор место
     утренний вечерний ночной рабочий домашний основной главный общий полный текущий данный этот тот такой какой сам самый
     кровать стол комната машина автомобиль велосипед поезд билет рейс врач лекарство аллергия больница ошибка проблема причина
+    позвонить спросить передать отправить добавить удалить поставить заказать забрать встретить найти показать объяснить обсудить
+    перенести починить обновить включить выключить узнать съездить помочь посмотреть прочитать договориться написать
     решение вопрос ответ идея план цель результат лог журнал мониторинг график таблица дашборд алерт уведомление подписка
     контейнер виртуалка образ кластер узел нода очередь кэш индекс запрос схема миграция токен сертификат домен
     ходит едет идёт пришёл пришла стал стала родился родилась умер умерла находится расположен является называется зовут
@@ -97,6 +99,7 @@ COMMON_RU = """
 
 NO_NAMES = frozenset(
     """
+    congrats thanks cheers oops bye yay wow hey hi hello lol omg yep yeah nope haha ugh aww q1 q2 q3 q4
     january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct
     nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun mondays fridays sundays
     januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag
@@ -109,7 +112,7 @@ NO_NAMES = frozenset(
     """.split()
 )
 
-TITLES = frozenset("dr mr mrs ms prof sr sra mme mlle dipl ing д-р проф г-н г-жа".split())
+TITLES = frozenset("dr mr mrs ms prof sr sra mme mlle dipl ing herr herrn frau д-р проф г-н г-жа".split())
 
 CONNECTORS = frozenset(
     "of the de da di do dos das du del della dei der den des van von vom zu zur bin ibn al el la las los le les ter ten af av".split()
@@ -120,7 +123,7 @@ GENERIC = frozenset(
     """
     ok todo fyi asap ps am pm gb mb kb tb utc gmt cet id ip url uri api cpu gpu ram ssd hdd usb sql ui ux ci cd pr qa os it hr ceo cto
     faq pdf csv json xml yaml html css http https ssh ssl tls tcp udp dns ttl vm db ai ml llm eur usd not never always all and or no yes
-    must only any none true false null tv pc vat eta dm nas ups vpn lan wan gps nut readme sh cpu ecc isp cto cfo coo ci url sku pos wifi ip sftp ftp smtp imap ntp nat iso
+    must only any none true false null tv pc vat eta dm nas ups vpn lan wan gps nut readme sh cpu ecc isp cto cfo coo ci url sku pos wifi ip sftp ftp smtp imap ntp nat iso ооо оао зао пао ао ип гмбх gui cli env
     """.split()
 )
 """All-capitals words that are no names."""
@@ -128,7 +131,7 @@ GENERIC = frozenset(
 HAN_CUTS = tuple(
     """
     的 是 在 和 与 与 为 了 把 被 从 到 给 向 对 让 跟 由 用 将 比 以 及 或 但 而 也 都 就 还 又 才 不 没 无 很 太 最 更 每 这 那 我 你 您 他 她 它 们 吗 呢 吧 啊 要 会 能
-    有 喜欢 使用 负责 因为 所以 如果 已经 可以 需要 应该 位于 来自 住 去 来 说 叫 做 写 吃 喝 买 看 请 邀请 建议 决定 通过 发布 维护 评估 提交 借 暂 搬 寄 於 於 並 從 與 為 個 這 還 會
+    有 喜欢 使用 负责 因为 所以 如果 已经 可以 需要 应该 位于 来自 住 去 来 说 叫 做 写 吃 喝 买 看 请 邀请 建议 决定 通过 发布 维护 评估 提交 借 暂 搬 寄 工作 上班 读书 上学 学习 生活 居住 出差 开会 实习 部署 运行 於 於 並 從 與 為 個 這 還 會
     """.split()
 )
 SURNAMES = frozenset(
@@ -174,11 +177,24 @@ GERMAN_NOUNS = tuple(
 """German nouns, also as the end of a compound; all nouns have capitals there."""
 
 JAPANESE_COMMON = frozenset(
-    "作品 名前 言語 場所 時間 今日 明日 昨日 会社 仕事 言語・手話 行政区画 職業 国籍 母語 担当 情報 設定 問題 必要 使用 毎日 毎週 毎月 毎朝 自分 家族 友人 ユーザー メール サーバー ファイル".split()
+    "彼 彼女 彼ら 私 私達 僕 俺 我々 皆 皆様 お客 客 奥 社員 学生 生徒 先生 医者 店員 社長 部長 友達 担当者 開発者 利用者 管理者 母 父 姉 兄 妹 弟 プロジェクト チーム アプリ サービス データ"
+    " データベース システム ミーティング ネットワーク パスワード アカウント バックアップ ログ コード テスト プログラム ページ サイト グループ ノート リスト"
+    " スマホ パソコン コーヒー レストラン ホテル 作品 名前 言語 場所 時間 今日 明日 昨日 会社 仕事 言語・手話 行政区画 職業 国籍 母語 担当 情報 設定 問題 必要 使用 毎日 毎週 毎月 毎朝 自分 家族 友人 ユーザー メール サーバー ファイル".split()
 )
 
+JAPANESE_HONORIFICS = ("さん", "さま", "くん", "ちゃん")
+JAPANESE_TITLES = tuple("様 氏 君 先生 先輩 教授 博士 社長 部長 課長 係長 店長 監督 選手 医師".split())
+"""What stands behind a name of a person."""
+
+CHINESE_ROLES = tuple(
+    """
+    女儿 儿子 妻子 丈夫 老婆 老公 同事 朋友 好友 老板 经理 总监 老师 同学 妈妈 爸爸 母亲 父亲 哥哥 弟弟 姐姐 妹妹 医生 客户 邻居 教授 律师 工程师 设计师
+    """.split()
+)
+"""Who somebody is, before the name."""
+
 CHINESE_COMMON = frozenset(
-    "路径 文档 内部 时间 地址 问题 接口 目标 原因 结果 情况 方法 目前 现在 今天 明天 昨天 后来 用户 项目 公司 机器 主要难点".split()
+    "周末 早上 晚上 上午 下午 中午 家里 公司 办公室 学校 这里 那里 网上 路径 文档 内部 时间 地址 问题 接口 目标 原因 结果 情况 方法 目前 现在 今天 明天 昨天 后来 用户 项目 公司 机器 主要难点".split()
 )
 
 _RUSSIAN_COMMON = frozenset(stem(normalise(word)) for word in COMMON_RU)
@@ -215,7 +231,7 @@ def is_identifier(word: str) -> bool:
     if "_" in word:
         return any(map(str.isalpha, word)) and word.isascii()
     if not word.isascii():
-        return False
+        return re.fullmatch(r"[^\W\d_]{2,}-\d+", normalise(word), re.ASCII) is not None  # grünkohl-01
     if any(map(str.isdigit, word)):
         return word[0].isalpha() and (len(word) > 3 or word[0].isupper()) and not re.fullmatch(r"[a-z]\d+", word)
     return re.search(r"[a-z][A-Z]", word) is not None and len(word) > 3

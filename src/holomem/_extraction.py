@@ -13,17 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from holomem._commonwords import (
-    CHINESE_COMMON,
     COMMON,
     CONNECTORS,
     GENERIC,
     GERMAN_NOUNS,
-    HAN_CUTS,
     HEADS,
-    JAPANESE_COMMON,
     NAME_HEADS,
     NO_NAMES,
-    SURNAMES,
     TITLES,
     is_function_word,
     is_identifier,
@@ -31,6 +27,7 @@ from holomem._commonwords import (
 )
 from holomem._namekeys import CLITIC, MAX_NAME_CHARS, key
 from holomem._stopwords import DE, EN, ES, FR, IT, PT, RU, STOPWORDS
+from holomem._unspaced import Span, chinese, japanese
 from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise
 
 __all__ = ["MAX_NAMES", "MAX_NAME_CHARS", "aliases", "extract"]
@@ -78,10 +75,20 @@ _DETERMINERS = frozenset(
     alle allen diese dieser dieses diesen diesem welche viele zwei drei vier fünf sechs pro""".split()
 )
 _GERMAN_NOUN = re.compile(
-    r"(?:ung|ungen|heit|keit|keiten|schaft|ion|ionen|tät|nis|tum|ling|chen|lein|"
+    r"(?:^|(?<=[^\W\d_]{3}))(?:ung|ungen|heit|keit|keiten|schaft|ion|ionen|tät|nis|tum|ling|(?<!s)chen|lein|"
     + "|".join(GERMAN_NOUNS)
     + r")(?:e|en|n|er|ern|es|s)?$"
 )
+_APPOSED = frozenset("projekt firma server stadt band verein hotel rechner app produkt".split())
+"""German class nouns that a name may follow directly; a noun behind them is one."""
+_ARTICLES = frozenset(
+    "a an the this these that those my your our his her their its all any some each every multiple no".split()
+)
+_GIVEN_MONTHS = frozenset("may april june august".split())
+_ELISION = re.compile(r"(?:[cdjlmnst]|qu|dell|all|nell|sull|un)['’](?=[^\W\d_])", re.IGNORECASE)
+_TURKISH_CASE = re.compile(rf"['’](?!s$){CLITIC}$")
+_MODEL = re.compile(r"\d{1,2}[a-eA-E]")  # Pixel 8a
+_BRAND = re.compile(r"[a-z]{1,3}[A-Z][A-Za-z]+")  # iPhone, eBay, macOS
 _RUSSIAN_ADJECTIVE = re.compile(
     r"..(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ых|их|ыми|ими|ую|юю|(?:ск|льн|нн|вн)(?:ом|ой))$"
 )
@@ -95,28 +102,18 @@ class _Token:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """A candidate name; the higher `rank` is kept when there are too many."""
-
-    name: str
-    start: int
-    end: int
-    rank: int
-
-
 def extract(text: str, is_common: Callable[[str], bool] | None = None) -> list[str]:
     """The names in `text` as they are written there, each once, in order of appearance, at most MAX_NAMES.
 
     `is_common(lower-case word)` may tell that a word is used in lower case elsewhere, so that a capital at the start of
     a sentence says nothing. Weekdays, months, flags, settings, numbers and addresses are no names.
     """
-    spans: dict[str, _Span] = {}
+    spans: dict[str, Span] = {}
     for span in _spans(text[:MAX_TEXT_CHARS], is_common):
         name_key = key(span.name)
         if name_key and (name_key not in spans or spans[name_key].rank < span.rank):
             spans[name_key] = (
-                span if name_key not in spans else _Span(span.name, spans[name_key].start, span.end, span.rank)
+                span if name_key not in spans else Span(span.name, spans[name_key].start, span.end, span.rank)
             )
     kept = sorted(spans.values(), key=lambda span: (-span.rank, span.start))[:MAX_NAMES]
     return [span.name for span in sorted(kept, key=lambda span: span.start)]
@@ -135,7 +132,7 @@ _BARE_NAME = re.compile(rf"""["'«“„「『]?({WORD}+(?:[-.]{WORD}+)*)""")
 def aliases(text: str) -> list[tuple[str, str]]:
     """(name, alias) wherever the text says "X aka Y" or "X, также известный как Y"."""
     found: list[tuple[str, str]] = []
-    spans: list[_Span] | None = None
+    spans: list[Span] | None = None
     text = text[:MAX_TEXT_CHARS]
     for match in itertools.islice(_ALIAS.finditer(text), MAX_NAMES):
         spans = list(_spans(text, None)) if spans is None else spans
@@ -149,14 +146,14 @@ def aliases(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _spans(text: str, is_common: Callable[[str], bool] | None) -> Iterator[_Span]:
+def _spans(text: str, is_common: Callable[[str], bool] | None) -> Iterator[Span]:
     """Candidate names, in no order; they may overlap only where a quoted name holds another."""
     quoted: list[tuple[int, int]] = []
     for match in _QUOTED.finditer(text):
         inner = str(match[match.lastindex or 0])
         name = inner.strip(" ,;:\t")
         if _is_quoted_name(name, code=match[0][0] == "`"):
-            yield _Span(name, match.start(match.lastindex or 0), match.end(match.lastindex or 0), 4)
+            yield Span(name, match.start(match.lastindex or 0), match.end(match.lastindex or 0), 4)
             quoted.append(match.span())
         elif match[0][0] in "\"'`" and re.search(r"[=/\\$|<>{}]|(?:^|\s)-", inner):
             quoted.append(match.span())  # a piece of code: nothing in it is a name
@@ -166,9 +163,9 @@ def _spans(text: str, is_common: Callable[[str], bool] | None) -> Iterator[_Span
         if token.kind in ("url", "mail", "handle", "path", "host", "version"):
             name = token.text.rstrip(".,;:!?)]}") if token.kind == "url" else token.text
             if len(name) <= MAX_NAME_CHARS and not re.fullmatch(r"[\w]\.[\w]", name):
-                yield _Span(name, token.start, token.start + len(name), 3)
+                yield Span(name, token.start, token.start + len(name), 3)
         elif token.kind == "han":
-            yield from _japanese(text, token.start, token.end) if kana else _chinese(text, token.start, token.end)
+            yield from japanese(text, token.start, token.end) if kana else chinese(text, token.start, token.end)
     yield from _runs(text, tokens, is_common)
 
 
@@ -179,7 +176,13 @@ def _tokens(text: str, quoted: list[tuple[int, int]]) -> list[_Token]:
     for match in _LEX.finditer(text):
         before = bisect_right(starts, match.start()) - 1
         if before < 0 or match.start() >= quoted[before][1]:
-            tokens.append(_Token(match[0], match.start(), match.end(), str(match.lastgroup)))
+            token = _Token(match[0], match.start(), match.end(), str(match.lastgroup))
+            elided = _ELISION.match(token.text) if token.kind == "word" else None
+            if elided and (token.text[0].islower() or token.text[elided.end()].islower()):  # l'Hôtel, L'équipe
+                middle = token.start + elided.end()
+                tokens.append(_Token(elided[0].lower(), token.start, middle, "sign"))
+                token = _Token(token.text[elided.end() :], middle, token.end, "word")
+            tokens.append(token)
     return tokens
 
 
@@ -191,7 +194,9 @@ def _is_quoted_name(name: str, *, code: bool) -> bool:
     if re.search(r"[=\\$|<>{}*;]|(?:^|\s)-|[.!?,:。！？，]$|[，。！？]|^\d[\d.:/%-]*$|^[~./]", name):
         return False
     if code:
-        return len(words) == 1 and len(name) > 2 and re.fullmatch(r"[\w.+#@-]+", name) is not None
+        return (
+            len(words) == 1 and len(name) > 2 and name not in COMMON and re.fullmatch(r"[\w.+#@-]+", name) is not None
+        )
     if len(words) == 1 and (normalise(name) in STOPWORDS or name.lower() in COMMON):
         return False
     return not (len(words) > 2 and name.islower()) and not (
@@ -199,66 +204,7 @@ def _is_quoted_name(name: str, *, code: bool) -> bool:
     )
 
 
-_JAPANESE_PIECE = re.compile(f"[{HAN}\u30a1-\u30fa\u30fc-\u30ff·・＝=\\d]+")
-
-
-def _japanese(text: str, start: int, end: int) -> Iterator[_Span]:
-    """Runs of katakana, kanji and digits in text[start:end], cut at hiragana."""
-    for match in _JAPANESE_PIECE.finditer(text, start, end):
-        name = match[0].strip("·・=＝")
-        first, last = match.span()
-        before, after = text[max(0, first - 1) : first], text[last : last + 1]
-        kanji = re.fullmatch(f"[{HAN}\\d]+", name) is not None
-        if len(name) < 2 or name.isdigit() or len(name) > MAX_NAME_CHARS:
-            continue
-        if name in JAPANESE_COMMON or (kanji and after in tuple("しすさせれりるいきくけっめみむんえげべてた")):
-            continue  # a verb or an adjective
-        if before == "の" and after in ("は", "が") and "・" not in name:
-            continue  # the property in "X の 出生地 は Y"
-        yield _Span(name, first, last, 1 if kanji else 2)
-
-
-_CHINESE_FRAME = re.compile("(位于|的|是|在|和|与|與|(?<![因仍])为|為)")
-_CHINESE_CUT = re.compile("|".join(sorted(HAN_CUTS, key=len, reverse=True)))
-
-
-def _chinese(text: str, at: int, end: int) -> Iterator[_Span]:
-    """Foreign names with a dot, what stands in "X 的 ..." or "... 是 Y", and short pieces that begin with a surname."""
-    pieces = _CHINESE_FRAME.split(text[at:end])
-    led = not pieces[0] and (not at or text[at - 1] in _SENTENCE_END or text[at - 1] in "，、；")
-    if led:  # 的黎波里: no cut at the start
-        pieces = ["".join(pieces[:3]), *pieces[3:]]
-    for i, piece in enumerate(pieces):
-        start, at = at, at + len(piece)
-        if i % 2:
-            continue
-        before = pieces[i - 1] if i else ""
-        after = pieces[i + 1] if i + 1 < len(pieces) else ""
-        name = piece.strip("·・=")
-        cut = _CHINESE_CUT.search(name)
-        person = cut is not None and cut.start() in (2, 3) and name[0] in SURNAMES  # 赵凯 不
-        framed = (after in ("的", "是", "和", "与", "與", "位于") and not before) or (
-            before in ("是", "为", "為", "位于") and not after
-        )
-        framed = framed or ("在" in (before, after) and not (before and after) and len(name) <= 4)
-        if 2 <= len(name) <= 24 and (
-            "·" in name
-            or (
-                framed
-                and not _CHINESE_CUT.match(name, int(led and not i))
-                and not person
-                and name not in CHINESE_COMMON
-            )
-        ):
-            if not (before == "的" and after == "是"):  # the property in "X 的 首都 是 Y"
-                yield _Span(name, start, at, 2 if "·" in name else 1)
-            continue
-        name = piece[: cut.start()] if cut else piece
-        if 2 <= len(name) <= 3 and name[0] in SURNAMES:
-            yield _Span(name, start, start + len(name), 2)
-
-
-def _runs(text: str, tokens: list[_Token], is_common: Callable[[str], bool] | None) -> Iterator[_Span]:
+def _runs(text: str, tokens: list[_Token], is_common: Callable[[str], bool] | None) -> Iterator[Span]:
     """Runs of capitalised words and single identifiers among the words of a text."""
     words = [token for token in tokens if token.kind in ("word", "initials")]
     shouting = text.isupper() and len(words) > 4
@@ -267,10 +213,10 @@ def _runs(text: str, tokens: list[_Token], is_common: Callable[[str], bool] | No
     while i < len(tokens):
         if not _capital(tokens[i]) or shouting:
             if tokens[i].kind == "word" and is_identifier(tokens[i].text):
-                yield _Span(tokens[i].text, tokens[i].start, tokens[i].end, 3)
+                yield Span(tokens[i].text, tokens[i].start, tokens[i].end, 3)
             i += 1
             continue
-        run, following = _run(tokens, i)
+        run, following = _run(tokens, i, german=stops >= _GERMAN)
         yield from _names(text, tokens, i, run, stops, is_common)
         i = following
 
@@ -280,7 +226,7 @@ def _stop_words(words: list[_Token]) -> frozenset[str]:
 
     Those of all languages at once would take La Paz and Tony Tan apart.
     """
-    lower = {token.text for token in words}
+    lower = {token.text for token in words} | {token.text.lower() for token in words[:1]}
     best = max(_LANGUAGES, key=lambda stops: len(lower & stops))
     return best | _LANGUAGES[0] | _LANGUAGES[1] if len(lower & best) > 1 else _LANGUAGES[0] | _LANGUAGES[1]
 
@@ -290,12 +236,16 @@ def _capital(token: _Token) -> bool:
         return token.text[0].isupper()
     return (
         token.kind == "word"
-        and (token.text[0].isupper() or (token.text[0] == "." and token.text[1:2].isupper()))
+        and (
+            token.text[0].isupper()
+            or (token.text[0] == "." and token.text[1:2].isupper())
+            or _BRAND.fullmatch(token.text) is not None
+        )
         and (token.text not in ("I", "I'm", "I’m", "I'd", "I've", "I'll", "I’ve", "I’d", "I’ll", "Я"))
     )
 
 
-def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
+def _run(tokens: list[_Token], i: int, *, german: bool) -> tuple[list[_Token], int]:
     """The tokens of the capitalised run that begins at `i` (without spaces), and the index behind it."""
     run = [tokens[i]]
     at = i + 1
@@ -310,15 +260,17 @@ def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
         if tokens[at].kind != "space" or "\n" in tokens[at].text:
             break
         token = tokens[at + 1]
-        if token.text.lower() in TITLES:
-            break
+        if token.text.lower() in TITLES or (run[-1].text[-2:] in ("'s", "’s") and is_identifier(token.text)):
+            break  # Lily's EpiPen
+        if _TURKISH_CASE.search(run[-1].text):
+            break  # İstanbul'da Türk Telekom
         if _capital(token):
             if (token.text[0] < "\u0370") != (run[-1].text[0] < "\u0370") and run[-1].kind != "number":
                 break  # another script, another name: "ИБП Eaton"
             run.append(token)
             at += 2
             continue
-        if token.kind == "number" and _numbered(tokens, at + 1):
+        if (token.kind == "number" and _numbered(tokens, at + 1, german=german)) or _MODEL.fullmatch(token.text):
             run.append(token)
             at += 2
             continue
@@ -330,12 +282,17 @@ def _run(tokens: list[_Token], i: int) -> tuple[list[_Token], int]:
     return run, at
 
 
-def _numbered(tokens: list[_Token], at: int) -> bool:
+def _numbered(tokens: list[_Token], at: int, *, german: bool) -> bool:
     """Whether the number at `at` belongs to the name before it: "VLAN 30", but not "pays Ilya 88 euros"."""
     if not tokens[at].text.isdigit() or tokens[at - 2].text.lower() in GENERIC:  # PHP 8.2, TCP 1194
         return False
     if at + 2 < len(tokens) and tokens[at + 1].kind == "space" and tokens[at + 2].kind == "word":
         word = tokens[at + 2].text
+        unit = bool({word.lower(), word.lower() + "s"} & (NO_NAMES | GENERIC))
+        if re.fullmatch("[A-Z]{2}", tokens[at - 2].text) and not unit:
+            return True  # flight LH 441
+        if word[0].isupper() and not german and not unit:
+            return True  # iPhone 15 Pro
         return word.lower() in STOPWORDS
     return not (at + 1 < len(tokens) and tokens[at + 1].text in "%€$£₽/°-")
 
@@ -365,17 +322,17 @@ def _names(
     run: list[_Token],
     stops: frozenset[str],
     is_common: Callable[[str], bool] | None,
-) -> Iterator[_Span]:
+) -> Iterator[Span]:
     """The name in one capitalised run, if there is one."""
     first = _starts_sentence(tokens, i)
     titled = False
     while run and run[0].text.lower() in TITLES:
         run, first, titled = run[1:], False, True
-    while len(run) > 1 and not titled and _leads(run[0].text, first, stops, is_common):
+    while len(run) > 1 and not titled and _leads(run[0].text, run[1].text, first, stops, is_common):
         run, first = run[1:], False
         while len(run) > 1 and not _capital(run[0]):
             run = run[1:]
-    while run and (run[-1].text in CONNECTORS or run[-1].text.lower() in NO_NAMES):
+    while run and _trails(tokens, run):
         run = run[:-1]
     if not run or not any(_capital(token) for token in run):
         return
@@ -388,10 +345,21 @@ def _names(
         if i > 1 and tokens[i - 2].kind == "number" and tokens[i - 1].text == " " and run[0] is tokens[i]:
             start, name = tokens[i - 2].start, f"{tokens[i - 2].text} {name}"  # 250 Delaware Avenue
     if name and len(name) <= MAX_NAME_CHARS and len(key(name)) > 1:
-        yield _Span(name, start, start + len(name), rank)
+        yield Span(name, start, start + len(name), rank)
 
 
-def _leads(word: str, first: bool, stops: frozenset[str], is_common: Callable[[str], bool] | None) -> bool:
+def _trails(tokens: list[_Token], run: list[_Token]) -> bool:
+    """Whether the last word of a run is no part of the name. Theresa May is one, "Standup May 5" is not."""
+    last = run[-1].text.lower()
+    if last in _GIVEN_MONTHS and len(run) > 1:
+        behind = tokens[tokens.index(run[-1]) + 1 :][:2]
+        return any(token.kind == "number" for token in behind)
+    return run[-1].text in CONNECTORS or last in NO_NAMES
+
+
+def _leads(
+    word: str, following: str, first: bool, stops: frozenset[str], is_common: Callable[[str], bool] | None
+) -> bool:
     """Whether the first word of a run is no part of the name."""
     lower = word.lower()
     if stops >= _GERMAN and lower not in ("frau", "herr") and _GERMAN_NOUN.search(lower):
@@ -399,6 +367,8 @@ def _leads(word: str, first: bool, stops: frozenset[str], is_common: Callable[[s
     if lower in NO_NAMES or (word.isupper() and lower in GENERIC) or is_function_word(word, stops):
         return True
     if first and word in ("Ο", "Η"):  # Greek articles
+        return True
+    if first and following in _ARTICLES and is_ordinary(word, stops, is_common):  # Open the Git repository
         return True
     return first and lower not in NAME_HEADS and is_ordinary(word, stops, is_common)
 
@@ -436,20 +406,29 @@ def _single(
     ):
         name = head
     at = tokens.index(token, i)
+    after = [other.text.lower() for other in tokens[at + 1 : at + 6] if other.kind == "word"]
+    if first and after and after[0] in _ARTICLES and tokens[at + 1].text == " ":
+        return "", 0  # Encrypt an archive
+    if first and any(other.kind in ("handle", "mail") for other in tokens[at + 2 : at + 3]):
+        return "", 0  # Ping @anna
+    if stops >= _GERMAN and _previous(tokens, at) in _APPOSED:
+        return name, 2
     if stops >= _GERMAN and (_previous(tokens, at) in _DETERMINERS or _GERMAN_NOUN.search(lower)):
         return "", 0
     if _RUSSIAN_ADJECTIVE.search(lower) and at + 2 < len(tokens) and tokens[at + 1].text == " ":
         following = tokens[at + 2]
         if following.kind == "word" and following.text.islower() and following.text not in stops:
             return "" if first else f"{name} {following.text}", 2  # Национальный реестр
-    if (
-        first
-        and lower.endswith("ing")
-        and lower not in COMMON
-        and "".join(token.text for token in tokens[at + 1 : at + 3]).rstrip().endswith("s")
-    ):
+    if first and lower.endswith("ing") and lower not in COMMON and _acts(after, stops):
         return name, 2  # "Syncthing shares ..." has a verb, "Building windrose" has not
     return "" if first and is_ordinary(name, stops, is_common) else name, 2
+
+
+def _acts(after: list[str], stops: frozenset[str]) -> bool:
+    """Whether the words behind an opening one are a verb and its object, not an object and what it is of."""
+    if not after or not after[0].endswith("s") or after[0] in stops:
+        return False
+    return len(after) < 2 or after[1] not in stops or after[1] in _ARTICLES
 
 
 def _previous(tokens: list[_Token], i: int) -> str:

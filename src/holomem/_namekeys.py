@@ -32,7 +32,7 @@ _UNIT = re.compile(
     """,
     re.VERBOSE,
 )
-CLITIC = "(?:s|d[ae]n?|t[ae]n?|n[ıiuü]n|y[aeıiuü])"  # after the apostrophe: English possessive, Turkish cases of names
+CLITIC = "(?:s|[dt][ae](?:n|ki)?|n?[ıiuü]n|y[aeıiuü]|y?l[ae]|l[ıiuü])"  # after the apostrophe: English possessive, Turkish cases of names
 _CLITIC = re.compile(rf"(?<=\w)'{CLITIC}$")
 # Case endings of Slavic nouns and adjectives after at least two letters. Not Snowball: that one takes verb endings and
 # suffixes too, so "верит" would be Вера, Алена "ал", and Петров (without ов) another man than Петрова.
