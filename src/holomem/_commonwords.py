@@ -55,6 +55,11 @@ COMMON = frozenset(
     parse format generate specify compare count copy edit limit parse resize rename retry restore revert roll rotate skip suspend
     resume terminate toggle trace uninstall validate verify watch wipe interactively recursively apply attach detach authenticate
     define describe determine dump dry extract force forward ignore import indicate inspect kill manage modify output perform
+    encrypt decrypt include expand accept simulate delay sign combine annotate discard enumerate wait wrap shut activate deactivate
+    evaluate calculate substitute synchronize view invert preview isolate pretend jump decrease increase subscribe publish identify
+    invoke rollback decompress inherit attempt overwrite receive resolve stream throw ping mode history string expression variable
+    exit true false description argument arguments option options defaults
+    guess bet wish anyway anyways overall perfect thoughts tons respect exciting gather
     prevent process quit reboot reload remotely render reverse
     afterwards accordingly additionally aged ago apparently approximately around aside beautiful because began born bought calling certain
     chose considering consequently died during eight eleven english feel five formerly founded four furthermore given going headquartered
@@ -99,6 +104,7 @@ COMMON_RU = """
 
 NO_NAMES = frozenset(
     """
+    btw yup nah woohoo woah whoa phew gotcha oof ooh mmm mm hmm uh um ouch darn gonna wanna yoohoo awww aw kudos y'all
     congrats thanks cheers oops bye yay wow hey hi hello lol omg yep yeah nope haha ugh aww q1 q2 q3 q4
     january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct
     nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun mondays fridays sundays
@@ -123,7 +129,7 @@ GENERIC = frozenset(
     """
     ok todo fyi asap ps am pm gb mb kb tb utc gmt cet id ip url uri api cpu gpu ram ssd hdd usb sql ui ux ci cd pr qa os it hr ceo cto
     faq pdf csv json xml yaml html css http https ssh ssl tls tcp udp dns ttl vm db ai ml llm eur usd not never always all and or no yes
-    must only any none true false null tv pc vat eta dm nas ups vpn lan wan gps nut readme sh cpu ecc isp cto cfo coo ci url sku pos wifi ip sftp ftp smtp imap ntp nat iso ооо оао зао пао ао ип гмбх gui cli env
+    must only any none true false null tv pc vat eta dm nas ups vpn lan wan gps nut readme sh cpu ecc isp cto cfo coo ci url sku pos wifi ip sftp ftp smtp imap ntp nat iso ооо оао зао пао ао ип гмбх gui cli env btw go so
     """.split()
 )
 """All-capitals words that are no names."""

@@ -84,6 +84,7 @@ _APPOSED = frozenset("projekt firma server stadt band verein hotel rechner app p
 _ARTICLES = frozenset(
     "a an the this these that those my your our his her their its all any some each every multiple no".split()
 )
+_PLURAL_VERBS = frozenset("are were have do don't aren't weren't haven't".split())
 _GIVEN_MONTHS = frozenset("may april june august".split())
 _ELISION = re.compile(r"(?:[cdjlmnst]|qu|dell|all|nell|sull|un)['’](?=[^\W\d_])", re.IGNORECASE)
 _TURKISH_CASE = re.compile(rf"['’](?!s$){CLITIC}$")
@@ -387,7 +388,11 @@ def _single(
     lower = name.lower()
     if is_identifier(token.text):
         return name, 3
-    if lower in NO_NAMES or lower.removesuffix("s") in NO_NAMES or is_function_word(token.text, stops):
+    if (
+        lower in NO_NAMES
+        or (len(lower) > 4 and lower.removesuffix("s") in NO_NAMES)
+        or is_function_word(token.text, stops)
+    ):
         return "", 0
     if name.isupper() or (name[-1] == "s" and name[:-1].isupper()):
         return "" if lower.removesuffix("s") in GENERIC or lower in GENERIC else name, 1
@@ -409,6 +414,8 @@ def _single(
     after = [other.text.lower() for other in tokens[at + 1 : at + 6] if other.kind == "word"]
     if first and after and after[0] in _ARTICLES and tokens[at + 1].text == " ":
         return "", 0  # Encrypt an archive
+    if first and lower.endswith("s") and after and after[0] in _PLURAL_VERBS:
+        return "", 0  # Pets are welcome
     if first and any(other.kind in ("handle", "mail") for other in tokens[at + 2 : at + 3]):
         return "", 0  # Ping @anna
     if stops >= _GERMAN and _previous(tokens, at) in _APPOSED:

@@ -23,7 +23,7 @@ _LONGER = "ßİŉǰΐΰև\u1e96-\u1e9e\u1f50-\u1f56\u1f80-\u1ffc\ufb00-\ufb17"  
 _INITIAL = rf"[^\W\d_{_UNSPACED}{_LONGER}]"
 _UNIT = re.compile(
     rf"""
-      (?P<initials> (?<!{WORD}) (?:{_INITIAL}\.){{2,}} (?:{_INITIAL}(?!{WORD}))? )   # U.S.  J.R.R.
+      (?P<initials> (?<!{WORD}) {_INITIAL}\. (?:[\x20\xa0]?{_INITIAL}\.)+ (?:{_INITIAL}(?!{WORD}))? )   # U.S.  J. R. R.
     | (?P<char> [\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]? | [{_UNSPACED}][{_MARK}]* )
     | \d+ (?:[.,]\d+)* (?!{WORD}) %?
     | (?: (?<![^\s(\[{{"'«“„]) \. (?=[^\W\d_]) )?                                           # .NET
@@ -39,6 +39,9 @@ _CLITIC = re.compile(rf"(?<=\w)'{CLITIC}$")
 _CASE_ENDING = re.compile(
     """(?<=..)(?:иями|ями|ами|иях|ях|ах|иям|ям|ам|иею|ией|ьей|ею|ей|ою|ой|ий|ый|ого|его|ому|ему|ыми|ими|ым|им|ых|их|ую|юю|ая|яя|ое|ее
     |ые|ие|ия|ии|ию|ье|ья|ью|ьи|ием|ьем|ом|ем|ї|єю|єм|ові|еві|і|є|а|я|о|е|и|ы|у|ю|ь|й)$""".replace("\n    ", "")
+)
+_ATTACHED = re.compile(
+    r"^(?:(?:[cdjlmnst]|qu|dell|all|nell|sull)['’](?=[^\W\d_]{2})|[\u0648\u0628\u0644\u0643\u0641](?=[\u0620-\u06ff]{2}))"
 )
 _GENITIVE_PLURAL = re.compile("(?<=...)(?:ов|ев)$")
 
@@ -58,7 +61,13 @@ def _unit(token: str) -> str:
 
 @lru_cache(maxsize=65536)
 def other_units(token: str) -> tuple[str, ...]:
-    """Further keys that a word of running text may stand for: egg for eggs and the reverse, штат for штатов."""
+    """Further keys that a word of running text may stand for: egg for eggs and the reverse, штат for штатов.
+
+    Also the word without what is written together with it: Hôtel for l'Hôtel, the name behind an Arabic preposition.
+    """
+    bare = _ATTACHED.sub("", token)
+    if bare != token:
+        return (_unit(bare),)
     unit = _unit(token)
     if len(unit) < 3 or not unit.isalpha():
         return ()
