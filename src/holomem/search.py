@@ -96,7 +96,8 @@ def search(
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
     meaning = query.vector is not None and index.meanings is not None
     certain, among = _certain(query, index, rows), int(allowed.sum())
-    shown = selection.answering(relevance, certain, min_score, meaning=meaning, among=among)
+    named = _named(query, index, rows, relevance)
+    shown = selection.answering(relevance, certain, min_score, named=named, meaning=meaning, among=among)
     best = order[shown[order]]
     if diversity:
         best = best[: max(PROPOSALS, 3 * limit)]
@@ -204,6 +205,29 @@ def _certain(query: Query, index: Index, rows: Rows) -> NDArray[np.bool_]:
     if identifiers:
         certain |= index.terms.shared(*index.terms.query(identifiers), rows) > 0
     return np.asarray(certain)
+
+
+def _named(query: Query, index: Index, rows: Rows, relevance: NDArray[np.float64]) -> float:
+    """What of the highest relevance the names in the question explain by themselves.
+
+    What do facts get for the names alone? The upper quartile of the relevance of the others that hold as many of them
+    as the best one. Where the names are a share n of the question's idf, n^2 of it is what was asked for, as in the
+    channels; the rest is no evidence that the best fact answers what is asked about them.
+    """
+    terms = {term for _, _, stands_for in query.entities for term in stands_for}
+    if not terms or not len(rows):
+        return 0.0
+    entity_ids, places = index.linked(rows)
+    asked = np.isin(entity_ids, [entity_id for entity_id, _, _ in query.entities])
+    held = np.bincount(places[asked], minlength=len(rows))
+    best = int(relevance.argmax())
+    others = held >= held[best]
+    others[best] = False
+    if not held[best] or not others.any():
+        return 0.0
+    idf = index.terms.idf_each(query.terms)
+    share = float(idf[[term in terms for term in query.terms]].sum() / idf.sum())
+    return float(np.quantile(relevance[others], 0.75)) * (1 - share**2)
 
 
 def _alike(index: Index, rows: Rows) -> NDArray[np.float64]:
