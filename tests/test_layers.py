@@ -21,6 +21,8 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "claims",
         "_namekeys",
         "_extraction",
+        "_timewords",
+        "times",
         "text",
         "scoping",
         "entities",

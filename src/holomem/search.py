@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import fusion, hrr, kernels, selection, text
+from holomem import fusion, hrr, kernels, selection, text, times
 from holomem.index import Index, Names
 from holomem.store import Store
 from holomem.types import Filter, Hit, Scores
@@ -51,6 +52,7 @@ class Query:
     terms: tuple[str, ...]
     entities: tuple[tuple[int, str, tuple[str, ...]], ...]  # (id, canonical name, the query's terms that it stands for)
     vector: Floats | None
+    times: times.Named = times.NONE
 
 
 def parse(question: str, names: Names, vector: Floats | None) -> Query:
@@ -62,7 +64,8 @@ def parse(question: str, names: Names, vector: Floats | None) -> Query:
         name = names.name(mention.entity_id)
         if name is not None:
             named[mention.entity_id] = (mention.entity_id, name, tuple(t for t in terms if t in held))
-    return Query(question, terms, tuple(named.values()), vector)
+    said = times.named(question[: text.MAX_QUERY_CHARS], datetime.now(UTC).astimezone())
+    return Query(question, terms, tuple(named.values()), vector, said)
 
 
 def search(
@@ -93,6 +96,8 @@ def search(
     relevance = fusion.relevance(channels)
     decay = fusion.decay(index.age_days(rows), half_life_days)
     score = relevance * index.trust.array[rows] * decay
+    timely = _timely(query, index, rows, score)
+    score *= timely
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
     meaning = query.vector is not None and index.meanings is not None
     certain, among = _certain(query, index, rows), int(allowed.sum())
@@ -109,12 +114,12 @@ def search(
     contents = [facts[fact_id].content for fact_id in index.ids.array[rows[best]].tolist()]
     best = best[selection.fitting([len(content) for content in contents], limit, max_chars)]
     ids = index.ids.array[rows[best]].tolist()
-    factors = np.column_stack([score, relevance, decay])[best].tolist()
+    factors = np.column_stack([score, relevance, decay, timely])[best].tolist()
     channels = channels[best]
     weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels)).tolist()
     return [
-        Hit(facts[fact_id], score, relevance, decay, _scores(shares), _scores(weighed))
-        for fact_id, (score, relevance, decay), shares, weighed in zip(
+        Hit(facts[fact_id], score, relevance, decay, _scores(shares), _scores(weighed), timely)
+        for fact_id, (score, relevance, decay, timely), shares, weighed in zip(
             ids, factors, channels.tolist(), weights, strict=True
         )
     ]
@@ -205,6 +210,19 @@ def _certain(query: Query, index: Index, rows: Rows) -> NDArray[np.bool_]:
     if identifiers:
         certain |= index.terms.shared(*index.terms.query(identifiers), rows) > 0
     return np.asarray(certain)
+
+
+def _timely(query: Query, index: Index, rows: Rows, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each score (m,) is multiplied with for the times that the question names; 1 where it names none."""
+    timely = np.ones(len(rows))
+    created = index.created.array[rows]
+    if query.times.periods:
+        timely = times.preference(created, query.times.periods)
+    if query.times.present and index.meanings is not None and len(rows):
+        best = np.argsort(-score, kind="stable")[: times.DEEP]
+        units = index.meanings.units(rows[best], index.ids.array[rows[best]])
+        timely[best] = times.newest(score[best], created[best], np.asarray(units @ units[0], np.float64))
+    return timely
 
 
 def _named(query: Query, index: Index, rows: Rows, relevance: NDArray[np.float64]) -> float:

@@ -54,7 +54,7 @@ def sinking(among: int) -> float:
     The best of many unrelated facts is nearer than the best of few, so among fewer than `MANY` the floor sinks with the
     fifth root of their number (measured from 5 facts on).
     """
-    return min(1.0, among / MANY) ** (1 / 5)
+    return float(min(1.0, among / MANY) ** (1 / 5))
 
 
 def diverse(scores: NDArray[np.float64], similarity: NDArray[np.float64], diversity: float) -> NDArray[np.int64]:
