@@ -126,3 +126,13 @@ def test_what_does_not_count_never_shows_more(relevance, floor, named):
         selection.answering(relevance, certain, floor, meaning=True, among=500, named=n) for n in (0.0, named)
     )
     assert (less <= bare).all()
+
+
+def test_a_name_alone_is_found_by_its_words(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        memory.add_many([NewFact(content) for content in ABOUT_BORIS])
+        memory.add_many([NewFact(f"An unrelated note of the day {i} about the weather") for i in range(40)])
+        near = memory.search("Boris Brockmann", min_score=0)
+        floor = 0.9 * near[0].relevance
+        assert memory.search("Boris Brockmann", min_score=floor) == []
+        assert memory.search("Boris Volkov", min_score=floor)
