@@ -22,6 +22,8 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "_namekeys",
         "_unspaced",
         "_extraction",
+        "_timewords",
+        "times",
         "text",
         "scoping",
         "entities",

@@ -103,3 +103,36 @@ def test_max_chars_bounds_the_contents_and_counts_only_what_is_shown(filled):
 def test_bad_arguments_are_named(filled, bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         filled.search("nginx", **bad)
+
+
+ABOUT_BORIS = [f"Boris Volkov {said}" for said in ("likes tea", "plays chess", "sings in a choir", "collects stamps")]
+
+
+def test_what_the_names_alone_explain_is_no_answer(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        memory.add_many([NewFact(content, entities=["Boris Volkov"]) for content in ABOUT_BORIS])
+        memory.add_many([NewFact(f"An unrelated note of the day {i} about the weather") for i in range(40)])
+        missing = memory.search("which shoe size has Boris Volkov", min_score=0)
+        floor = 0.9 * missing[0].relevance  # which the best fact reaches, as all about him do
+        assert memory.search("which shoe size has Boris Volkov", min_score=floor) == []
+        assert memory.search("does Boris Volkov sing in a choir", min_score=floor)
+        assert len(memory.search("Boris Volkov", min_score=floor)) >= 4
+
+
+@given(arrays.arrays(np.float64, st.integers(1, 12), elements=share), share, share)
+def test_what_does_not_count_never_shows_more(relevance, floor, named):
+    certain = np.zeros(len(relevance), bool)
+    bare, less = (
+        selection.answering(relevance, certain, floor, meaning=True, among=500, named=n) for n in (0.0, named)
+    )
+    assert (less <= bare).all()
+
+
+def test_a_name_alone_is_found_by_its_words(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        memory.add_many([NewFact(content) for content in ABOUT_BORIS])
+        memory.add_many([NewFact(f"An unrelated note of the day {i} about the weather") for i in range(40)])
+        near = memory.search("Boris Brockmann", min_score=0)
+        floor = 0.9 * near[0].relevance
+        assert memory.search("Boris Brockmann", min_score=floor) == []
+        assert memory.search("Boris Volkov", min_score=floor)

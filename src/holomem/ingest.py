@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 _ANY = ("",)  # in `Links.unlinked`: a fact whose names were given is about no others
+_SECONDS = len("2026-12-01 16:05:30")  # what the times of `facts` have of a moment
 _MENDED = 200  # facts in one transaction: others can write in between
 
 
@@ -59,6 +60,8 @@ class Statement:
     extras: Extras = PLAIN
     supersedes: int | None = None
     scope: Scope | None = None
+    time: str = ""
+    """when it was said, as it is stored; "" for now"""
 
 
 def statement(new: NewFact) -> Statement:
@@ -90,6 +93,7 @@ def statement(new: NewFact) -> Statement:
         extras,
         new.supersedes,
         scoping.check(new.scope),
+        moment(new.time, "time")[:_SECONDS],
     )
 
 
@@ -110,12 +114,12 @@ def metadata(given: Mapping[str, Any] | None) -> str:
         raise type(error)(f"metadata cannot be kept as JSON: {error}") from error
 
 
-def moment(given: datetime | None) -> str:
-    """A time as it is stored; "" for none. Raises TypeError."""
+def moment(given: datetime | None, argument: str = "expires_at") -> str:
+    """A time as it is stored; "" for none. Raises TypeError that names the argument."""
     if given is None:
         return ""
     if not isinstance(given, datetime):
-        raise TypeError(f"expires_at is {given!r}; use a datetime, of UTC unless it has a zone")
+        raise TypeError(f"{argument} is {given!r}; use a datetime, of UTC unless it has a zone")
     return stored_moment(given)
 
 

@@ -221,11 +221,12 @@ class Share(TypedDict):
 
 
 class Why(TypedDict):
-    """score = relevance x trust x decay; relevance = sum of value x weight."""
+    """score = relevance x trust x decay x timely; relevance = sum of value x weight."""
 
     relevance: float
     trust: float
     decay: float
+    timely: float
     channels: dict[str, Share | None]
 
 

@@ -158,6 +158,7 @@ class Memory(Opened):
         expires_at: datetime | None = None,
         supersedes: int | None = None,
         scope: Scope | None = None,
+        time: datetime | None = None,
     ) -> int:
         """Store a fact and return its id; a content that is there already gives the existing id, unchanged.
 
@@ -167,7 +168,7 @@ class Memory(Opened):
         returns, the fact survives a crash and a power loss.
         Raises ValueError or TypeError for a bad argument, FactNotFound, StoreError.
         """
-        beside = source, metadata, expires_at, supersedes, scope
+        beside = source, metadata, expires_at, supersedes, scope, time
         return self.add_many([NewFact(content, category, tags, entities, trust_score, roles, *beside)])[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:

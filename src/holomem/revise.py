@@ -54,6 +54,8 @@ def add(store: Store, names: Names, new: ingest.Statement) -> int:
     journal = Journal(store, "add")
     fact_id, fresh = ingest.insert(store, names, new)
     if fresh:
+        if new.time:
+            store.set_record(fact_id, created_at=new.time, updated_at=new.time)
         if new.extras != PLAIN:
             store.records.set_extras(fact_id, new.extras)
         if new.scope is not None:

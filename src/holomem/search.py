@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import fusion, hrr, kernels, selection, text
+from holomem import entities, fusion, hrr, kernels, selection, text, times
 from holomem.index import Index, Names
 from holomem.store import Store
 from holomem.types import Filter, Hit, Scores
@@ -40,6 +41,7 @@ TRIGRAMS: Final = 0.3  # their weight beside the stems (measured: as a replaceme
 PRIOR: Final = 0.1  # of a term of the question, to be in a candidate; .05 and .2 are as good (measured)
 FOREIGN: Final = 0.1  # of `semantic`: what the other channels are worth at least where the scripts differ (measured)
 MARGIN: Final = 10  # more of the nearest meanings, for those that the rounded scan takes for nearer than they are
+AS_MUCH: Final = 0.85  # the most would let a near duplicate hide an answer (measured: it costs a fifth of locomo's)
 PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (measured)
 
 
@@ -51,6 +53,7 @@ class Query:
     terms: tuple[str, ...]
     entities: tuple[tuple[int, str, tuple[str, ...]], ...]  # (id, canonical name, the query's terms that it stands for)
     vector: Floats | None
+    times: times.Named = times.NONE
 
 
 def parse(question: str, names: Names, vector: Floats | None) -> Query:
@@ -62,7 +65,8 @@ def parse(question: str, names: Names, vector: Floats | None) -> Query:
         name = names.name(mention.entity_id)
         if name is not None:
             named[mention.entity_id] = (mention.entity_id, name, tuple(t for t in terms if t in held))
-    return Query(question, terms, tuple(named.values()), vector)
+    said = times.named(question[: text.MAX_QUERY_CHARS], datetime.now(UTC).astimezone())
+    return Query(question, terms, tuple(named.values()), vector, said)
 
 
 def search(
@@ -93,10 +97,13 @@ def search(
     relevance = fusion.relevance(channels)
     decay = fusion.decay(index.age_days(rows), half_life_days)
     score = relevance * index.trust.array[rows] * decay
+    timely = _timely(query, index, rows, score)
+    score *= timely
     order = np.lexsort((index.ids.array[rows], -score))  # ties by the lower id, so that lists never shuffle
     meaning = query.vector is not None and index.meanings is not None
     certain, among = _certain(query, index, rows), int(allowed.sum())
-    shown = selection.answering(relevance, certain, min_score, meaning=meaning, among=among)
+    named = _uncounted(query, index, rows, channels, relevance)
+    shown = selection.answering(relevance, certain, min_score, named=named, meaning=meaning, among=among)
     best = order[shown[order]]
     if diversity:
         best = best[: max(PROPOSALS, 3 * limit)]
@@ -108,12 +115,12 @@ def search(
     contents = [facts[fact_id].content for fact_id in index.ids.array[rows[best]].tolist()]
     best = best[selection.fitting([len(content) for content in contents], limit, max_chars)]
     ids = index.ids.array[rows[best]].tolist()
-    factors = np.column_stack([score, relevance, decay])[best].tolist()
+    factors = np.column_stack([score, relevance, decay, timely])[best].tolist()
     channels = channels[best]
     weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels)).tolist()
     return [
-        Hit(facts[fact_id], score, relevance, decay, _scores(shares), _scores(weighed))
-        for fact_id, (score, relevance, decay), shares, weighed in zip(
+        Hit(facts[fact_id], score, relevance, decay, _scores(shares), _scores(weighed), timely)
+        for fact_id, (score, relevance, decay, timely), shares, weighed in zip(
             ids, factors, channels.tolist(), weights, strict=True
         )
     ]
@@ -204,6 +211,70 @@ def _certain(query: Query, index: Index, rows: Rows) -> NDArray[np.bool_]:
     if identifiers:
         certain |= index.terms.shared(*index.terms.query(identifiers), rows) > 0
     return np.asarray(certain)
+
+
+def _timely(query: Query, index: Index, rows: Rows, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each score (m,) is multiplied with for the times that the question names; 1 where it names none."""
+    timely = np.ones(len(rows))
+    created = index.created.array[rows]
+    if query.times.periods:
+        timely = times.preference(created, query.times.periods)
+    if query.times.present and index.meanings is not None and len(rows):
+        best = np.argsort(-score, kind="stable")[: times.DEEP]
+        units = index.meanings.units(rows[best], index.ids.array[rows[best]])
+        timely[best] = times.newest(score[best], created[best], np.asarray(units @ units[0], np.float64))
+    return timely
+
+
+def _uncounted(
+    query: Query, index: Index, rows: Rows, channels: NDArray[np.float64], relevance: NDArray[np.float64]
+) -> float:
+    """What of the highest relevance does not count before the floor.
+
+    A question that is a name and nothing else is answered by its words: names are near to other names in meaning, so
+    only half of what the words give counts; in another script, where they cannot agree, all does.
+    """
+    if not len(rows):
+        return 0.0
+    named = _named(query, index, rows, relevance)
+    best = int(relevance.argmax())
+    own_script = index.script.array[rows[best]] == index.script_code(query.text)
+    if query.vector is not None and own_script and _is_name(query):
+        words = (fusion.weights(channels[best : best + 1]) * np.nan_to_num(channels[best : best + 1]))[0, :3].sum()
+        named = max(named, float(relevance[best] - words / 2))
+    return named
+
+
+def _is_name(query: Query) -> bool:
+    """Whether the question is a name of several words, known or not, and nothing else."""
+    words = query.text.split()
+    if len(query.terms) < 2 or len(words) > 6 or 2 * sum(word[0].islower() for word in words) > len(words):
+        return False
+    held = {term for name in entities.extract(query.text) for term in text.analyze(name)}
+    return held.issuperset(query.terms)
+
+
+def _named(query: Query, index: Index, rows: Rows, relevance: NDArray[np.float64]) -> float:
+    """What of the highest relevance the names in the question explain by themselves.
+
+    What do facts get for the names alone? What most of the others that hold as many of them as the best one get
+    (`AS_MUCH` of them at most). Where the names are a share n of the question's idf, n^2 of it is what was asked for, as in the
+    channels; the rest is no evidence that the best fact answers what is asked about them.
+    """
+    terms = {term for _, _, stands_for in query.entities for term in stands_for}
+    if not terms:
+        return 0.0
+    entity_ids, places = index.linked(rows)
+    asked = np.isin(entity_ids, [entity_id for entity_id, _, _ in query.entities])
+    held = np.bincount(places[asked], minlength=len(rows))
+    best = int(relevance.argmax())
+    others = held >= held[best]
+    others[best] = False
+    if not held[best] or not others.any():
+        return 0.0
+    idf = index.terms.idf_each(query.terms)
+    share = float(idf[[term in terms for term in query.terms]].sum() / idf.sum())
+    return float(np.quantile(relevance[others], AS_MUCH)) * (1 - share**2)
 
 
 def _alike(index: Index, rows: Rows) -> NDArray[np.float64]:

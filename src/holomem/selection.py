@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MIN_SCORE", "UNASKED_MIN_SCORE", "answering", "check", "diverse", "fitting"]
+__all__ = ["MIN_SCORE", "UNASKED_MIN_SCORE", "answering", "check", "diverse", "fitting", "sinking"]
 
 # Floors of relevance, before trust and decay. docs/quality.md has what they keep and let through.
 MIN_SCORE: Final = 0.06  # of `search` where meaning works: most unrelated questions find nothing
@@ -27,19 +27,34 @@ def check(min_score: float | None, diversity: float, max_chars: int | None) -> N
 
 
 def answering(
-    relevance: NDArray[np.float64], certain: NDArray[np.bool_], min_score: float | None, *, meaning: bool, among: int
+    relevance: NDArray[np.float64],
+    certain: NDArray[np.bool_],
+    min_score: float | None,
+    *,
+    meaning: bool,
+    among: int,
+    named: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Which facts (m,) are shown at all: none when no relevance reaches the floor, else those above `TAIL` of it.
 
-    `among` says how many facts might have answered: the best of many unrelated ones is nearer than the best of few, so
-    among fewer than `MANY` the floor sinks with the fifth root of their number (measured from 5 facts on). A fact that is
-    `certain` is always shown, one without any evidence never. `min_score` None is `MIN_SCORE`, and nothing where the
-    question is not compared by meaning: keywords alone do not tell a weak match from a chance one.
+    `named` is what of the best relevance does not count, because a fact has as much for the question's names alone.
+    `among` says how many facts might have answered (`sinking`). A fact that is `certain` is always shown, one without
+    any evidence never. `min_score` None is `MIN_SCORE`, and nothing where the question is not compared by meaning:
+    keywords alone do not tell a weak match from a chance one.
     """
     floor = min_score if min_score is not None else MIN_SCORE if meaning else 0.0
-    floor *= min(1.0, among / MANY) ** (1 / 5)
-    answered = bool(len(relevance)) and float(relevance.max()) >= floor
+    floor *= sinking(among)
+    answered = bool(len(relevance)) and float(relevance.max()) - named >= floor
     return np.asarray((relevance > 0) & (certain | (answered & (relevance >= TAIL * floor))))
+
+
+def sinking(among: int) -> float:
+    """The part of a floor that counts among so many facts, in (0, 1].
+
+    The best of many unrelated facts is nearer than the best of few, so among fewer than `MANY` the floor sinks with the
+    fifth root of their number (measured from 5 facts on).
+    """
+    return float(min(1.0, among / MANY) ** (1 / 5))
 
 
 def diverse(scores: NDArray[np.float64], similarity: NDArray[np.float64], diversity: float) -> NDArray[np.int64]:

@@ -412,13 +412,14 @@ def _hit_row(hit: Hit) -> Result:
 
 
 def _reasons(hit: Hit) -> Result:
-    """What the score of a hit is made of: score = relevance x trust x decay."""
+    """What the score of a hit is made of: score = relevance x trust x decay x timely."""
     weights = asdict(hit.weights)
     channels = {
         name: None if value is None else {"value": value, "weight": weights[name] or 0.0}
         for name, value in asdict(hit.channels).items()
     }
-    return {"relevance": hit.relevance, "trust": hit.fact.trust_score, "decay": hit.decay, "channels": channels}
+    factors = {"relevance": hit.relevance, "trust": hit.fact.trust_score, "decay": hit.decay, "timely": hit.timely}
+    return {**factors, "channels": channels}
 
 
 def _pair_row(pair: Contradiction) -> Result:

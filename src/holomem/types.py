@@ -55,7 +55,8 @@ class NewFact:
     which entity has which part in the fact: {"owner": "Alice", "service": "nginx"}. `source` is free text: where the fact
     is from, best as a path ("chat/42"). `metadata` is the application's: anything that JSON can hold, kept as it is. From
     `expires_at` on (UTC unless it has a zone) it is no longer recalled. `supersedes` is the id of a fact that this one
-    replaces: the old one stays, but is no longer recalled.
+    replaces: the old one stays, but is no longer recalled. `time` is when it was said, now unless given, and becomes
+    `created_at`: questions that name a time prefer facts of it.
     """
 
     content: str
@@ -69,6 +70,7 @@ class NewFact:
     expires_at: datetime | None = None
     supersedes: int | None = None
     scope: Scope | None = None
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,8 @@ class Scores:
 class Hit:
     """A fact found by search.
 
-    score = relevance x fact.trust_score x decay; relevance = sum of weight x channel over the channels that are there.
+    score = relevance x fact.trust_score x decay x timely; relevance = sum of weight x channel over the channels that are
+    there. `timely` is above 1 where the question names a time, or asks for how things are now, and the fact is of it.
     """
 
     fact: Fact
@@ -173,6 +176,7 @@ class Hit:
     decay: float
     channels: Scores
     weights: Scores
+    timely: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

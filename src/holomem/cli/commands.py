@@ -147,6 +147,7 @@ def _structural(function: F) -> F:
 @_role
 @_source
 @_expires
+@click.option("--time", callback=_moment, metavar="TIME", help="When it was said; now unless given.")
 @click.option("--supersedes", type=_ID, metavar="ID", help="The fact that this one replaces.")
 @_asker
 @json_option

@@ -78,6 +78,8 @@ def explanation(hit: Hit, half_life_days: float, off: dict[str, str | None]) -> 
     yield f"    {'relevance':<25}{hit.relevance:.3f}   the sum"
     yield f"    {'x trust':<25}{hit.fact.trust_score:.3f}   `holomem feedback` moves it"
     yield f"    {'x decay':<25}{hit.decay:.3f}   {aged}"
+    if hit.timely != 1:
+        yield f"    {'x timely':<25}{hit.timely:.3f}   of the time that was asked for"
     yield f"    {'= score':<25}{hit.score:.3f}"
 
 
@@ -86,7 +88,8 @@ def shares(hit: Hit) -> str:
     weight, channel = asdict(hit.weights), asdict(hit.channels)
     parts = [f"{name} {weight[name] * value:.3f}" for name, value in channel.items() if value is not None]
     decay = f" x decay {hit.decay:.2f}" if hit.decay != 1 else ""
-    return f"({' + '.join(parts)}) x trust {hit.fact.trust_score:.2f}{decay} = {hit.score:.3f}"
+    timely = f" x timely {hit.timely:.2f}" if hit.timely != 1 else ""
+    return f"({' + '.join(parts)}) x trust {hit.fact.trust_score:.2f}{decay}{timely} = {hit.score:.3f}"
 
 
 def structural_table(hits: Sequence[StructuralHit]) -> Iterator[str]:

@@ -124,7 +124,8 @@ def _hit(page: Page, hit: Hit, question: str) -> Markup:
         value, weight = getattr(hit.channels, name), getattr(hit.weights, name)
         shown = (w["missing"], "") if value is None or weight is None else (f"{value:.3f}", f"× {weight:.2f}")
         rows.append(tag("tr", tag("th", w[name], scope="row"), *(tag("td", cell) for cell in shown)))
-    product = f"{hit.relevance:.3f} × {w['trust']} {hit.fact.trust_score:.2f} × {w['decay']} {hit.decay:.2f} = {hit.score:.3f}"
+    timely = f" × {w['timely']} {hit.timely:.2f}" if hit.timely != 1 else ""
+    product = f"{hit.relevance:.3f} × {w['trust']} {hit.fact.trust_score:.2f} × {w['decay']} {hit.decay:.2f}{timely} = {hit.score:.3f}"
     terms = set(analysis.analyze(hit.fact.content))
     shared = [term for term in dict.fromkeys(analysis.query_terms(question)) if term in terms]
     why = tag(

@@ -46,6 +46,7 @@ _WORDS: Final = {
     "relevance": ("relevance", "близость"),
     "score": ("score", "оценка"),
     "decay": ("decay", "давность"),
+    "timely": ("timely", "время"),
     "shared_terms": ("terms in common", "общие слова"),
     "missing": ("missing", "нет"),
     "older": ("next", "дальше"),
