@@ -772,3 +772,11 @@ def test_search_has_a_floor_and_a_budget(filled):
     assert from_json(filled("search", "Alice dark mode pve-01", "--max-chars", 1, "--json")) == []
     diverse = from_json(filled("search", "Alice dark mode pve-01", "--diversity", 0.5, "--json"))
     assert {hit["fact"]["fact_id"] for hit in diverse} == {hit["fact"]["fact_id"] for hit in plain}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of files are those of POSIX")
+def test_the_page_takes_no_token_that_others_can_read(run, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a token that is long enough\n", encoding="utf-8")
+    token.chmod(0o640)
+    assert "chmod 600" in run("web", "--token-file", str(token), "--port", "0", code=1).stderr

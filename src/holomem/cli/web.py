@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -54,9 +55,12 @@ def _token(path: Path) -> str:
         if not path.exists():
             path.touch(mode=0o600)
             path.write_text(secrets.token_urlsafe(24) + "\n", encoding="utf-8")
+        open_to = path.stat().st_mode & 0o077 if os.name == "posix" else 0
         token = path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
         raise Failure(f"{path} cannot be used: {error}") from error
+    if open_to:
+        raise Failure(f"others can read the token in {path}; run `chmod 600 {path}`, and change it if they did")
     if len(token) < 16:
         raise Failure(f"the token in {path} has {len(token)} characters; use at least 16")
     return token

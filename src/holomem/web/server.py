@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -114,25 +115,50 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer()
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Answer what the standard library refuses, such as a line that is no request, by a page as all others.
+
+        A method that is not served is refused to strangers as any request of theirs is, and told to our own pages.
+        """
+        self.close_connection = True
+        if not hasattr(self, "headers"):  # not read yet, or there are none
+            self.headers = Message()
+        self.requestline, self.request_version = (
+            "",
+            self.protocol_version,
+        )  # so that even the oldest client gets a status
+        if code == 501:
+            try:
+                self.server.pages.guard.check(self.command, self.headers)
+                refused = Refused(405, "the page is asked by GET, HEAD and POST")
+            except Refused as error:
+                refused = error
+        else:
+            refused = Refused(code, message or "the request cannot be read")
+        self._refuse(refused)
+
     def log_message(self, *args: Any) -> None:
         """Say nothing: what people look for belongs in no log."""
 
     def _answer(self) -> None:
-        pages = self.server.pages
-        # An address that cannot be read is no reason to answer nothing: errors need only the language.
-        unread = Request("", {}, {}, self.headers.get("Accept-Language", ""))
         try:
-            reply = self._reply(pages)
+            self._send(self._reply(self.server.pages))
         except Refused as error:
-            reply = pages.error(unread, error.status, str(error))
+            self._refuse(error)
         except LookupError as error:
-            reply = pages.error(unread, 404, str(error))
+            self._refuse(Refused(404, str(error)))
         except (HolomemError, ValueError, TypeError) as error:
-            reply = pages.error(unread, 400, str(error))
+            self._refuse(Refused(400, str(error)))
+        except OSError:
+            raise  # the client went away
         except Exception:  # the edge of the process: the others go on
             _log.exception("%s %s failed", self.command, self.path.partition("?")[0])
-            reply = pages.error(unread, 500, "the page failed; the log of the server says why")
-        self._send(reply)
+            self._refuse(Refused(500, "the page failed; the log of the server says why"))
+
+    def _refuse(self, refused: Refused) -> None:
+        # An address that cannot be read is no reason to answer nothing: errors need only the language.
+        unread = Request("", {}, {}, self.headers.get("Accept-Language", ""))
+        self._send(self.server.pages.error(unread, refused.status, str(refused)))
 
     def _reply(self, pages: Pages) -> Reply:
         pages.guard.check(self.command, self.headers)
@@ -180,6 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Disposition", f'attachment; filename="{reply.filename}"')
         if reply.session is not None:
             self.send_header("Set-Cookie", f"{COOKIE}={reply.session}; Path=/; HttpOnly; SameSite=Strict")
+        if reply.status == 405:
+            self.send_header("Allow", "GET, HEAD, POST")
         self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
