@@ -121,11 +121,22 @@ def test_explain_says_how_the_score_is_made(filled):
     hit = from_json(filled("search", "Alice deploys", "--json", "--limit", 1))[0]
     lines = filled("search", "Alice deploys", "--explain", "--limit", 1).stdout.split("\n\n")[1].splitlines()
     assert lines[0] == "#1  Alice deploys nginx through CI"
-    assert [line.split()[0] for line in lines[1:]] == ["fts", "jaccard", "hrr", "semantic", "relevance", "x", "x", "="]
+    assert [line.split()[0] for line in lines[1:]] == [
+        "fts",
+        "jaccard",
+        "hrr",
+        "semantic",
+        "names",
+        "relevance",
+        "x",
+        "x",
+        "=",
+    ]
     fts = hit["channels"]["fts"]
     assert lines[1].split()[1:6] == ["0.45", "x", f"{fts:.3f}", "=", f"{0.45 * fts:.3f}"]
     assert lines[4].split(maxsplit=1)[1] == "absent: switched off by --no-model"
-    assert lines[8].split() == ["=", "score", f"{hit['score']:.3f}"]
+    assert lines[5].split() == ["names", "Alice"]
+    assert lines[9].split() == ["=", "score", f"{hit['score']:.3f}"]
 
 
 def test_shares_of_a_hit_add_up_in_one_line(memory):

@@ -206,3 +206,16 @@ def test_the_hrr_channel_says_what_share_of_the_question_each_fact_holds(memory,
             exact = sum(idf[w] for w in asked if w in held[hit.fact.fact_id - 1]) / sum(idf[w] for w in asked)
             wrong.append(abs(hit.channels.hrr**0.5 - exact))
     assert np.mean(wrong) < (0.01 if entities < 12 else 0.05)
+
+
+def test_a_hit_tells_the_cosine_and_the_names_that_it_is_made_of(path, embedder):
+    with Memory(path, embedder=embedder) as memory:
+        memory.add("Ann Lee moved the wiki to Hetzner", entities=["Ann Lee", "Hetzner"])
+        memory.add("The wiki was moved by night")
+        hits = {hit.fact.fact_id: hit for hit in memory.search("what did Ann Lee move to the wiki", min_score=0)}
+        assert hits[1].named == ("Ann Lee",)
+        assert hits[2].named == ()
+        assert hits[1].cosine > 0
+        assert (hits[1].cosine > hits[2].cosine) == (hits[1].channels.semantic > hits[2].channels.semantic)
+    with Memory(path, embedder=None) as memory:
+        assert memory.search("wiki")[0].cosine is None

@@ -228,6 +228,8 @@ class Why(TypedDict):
     decay: float
     timely: float
     channels: dict[str, Share | None]
+    cosine: float | None
+    names: list[str]
 
 
 class ExplainedFact(ScoredFact):

@@ -93,7 +93,7 @@ def search(
         rows = _propose(query, index, store, allowed, max(PROPOSALS, 5 * limit))
     else:
         rows = _propose_cascade(query, index, store, allowed, 3 * limit)
-    channels = _score(query, index, rows)
+    channels, cosines = _score(query, index, rows)
     relevance = fusion.relevance(channels)
     decay = fusion.decay(index.age_days(rows), half_life_days)
     score = relevance * index.trust.array[rows] * decay
@@ -116,12 +116,23 @@ def search(
     best = best[selection.fitting([len(content) for content in contents], limit, max_chars)]
     ids = index.ids.array[rows[best]].tolist()
     factors = np.column_stack([score, relevance, decay, timely])[best].tolist()
+    names = {name for _, name, _ in query.entities}
     channels = channels[best]
     weights = np.where(np.isnan(channels), np.nan, fusion.weights(channels)).tolist()
     return [
-        Hit(facts[fact_id], score, relevance, decay, _scores(shares), _scores(weighed), timely)
-        for fact_id, (score, relevance, decay, timely), shares, weighed in zip(
-            ids, factors, channels.tolist(), weights, strict=True
+        Hit(
+            facts[fact_id],
+            score,
+            relevance,
+            decay,
+            _scores(shares),
+            _scores(weighed),
+            timely,
+            None if math.isnan(cosine) else cosine,
+            tuple(name for name in facts[fact_id].entities if name in names),
+        )
+        for fact_id, (score, relevance, decay, timely), shares, weighed, cosine in zip(
+            ids, factors, channels.tolist(), weights, cosines[best].tolist(), strict=True
         )
     ]
 
@@ -177,12 +188,13 @@ def _top(scores: Floats, allowed: NDArray[np.bool_], count: int, *, above: float
     return top[~np.isnan(scores[top])]
 
 
-def _score(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
-    """The four channels (m, 4) of each row, in the order of `fusion.CHANNELS`; NaN where one is absent."""
+def _score(query: Query, index: Index, rows: Rows) -> tuple[NDArray[np.float64], Floats]:
+    """The four channels (m, 4) of each row, in the order of `fusion.CHANNELS`, and the cosine (m,); NaN where one is absent."""
     channels = np.zeros((len(rows), 4))
     channels[:, 3] = np.nan
+    cosines = np.full(len(rows), np.nan, np.float32)
     if not len(rows):
-        return channels
+        return channels, cosines
     if query.terms:
         hashes, weights = index.terms.query(query.terms)
         mass = float(weights.sum())
@@ -198,7 +210,7 @@ def _score(query: Query, index: Index, rows: Rows) -> NDArray[np.float64]:
         foreign = index.script.array[rows] != index.script_code(query.text)
         least = FOREIGN * np.nan_to_num(channels[foreign, 3:])
         channels[foreign, :3] = np.maximum(channels[foreign, :3], least)  # maximum keeps the NaN of an absent one
-    return channels
+    return channels, cosines
 
 
 def _certain(query: Query, index: Index, rows: Rows) -> NDArray[np.bool_]:

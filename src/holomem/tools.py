@@ -419,7 +419,7 @@ def _reasons(hit: Hit) -> Result:
         for name, value in asdict(hit.channels).items()
     }
     factors = {"relevance": hit.relevance, "trust": hit.fact.trust_score, "decay": hit.decay, "timely": hit.timely}
-    return {**factors, "channels": channels}
+    return {**factors, "channels": channels, "cosine": hit.cosine, "names": list(hit.named)}
 
 
 def _pair_row(pair: Contradiction) -> Result:

@@ -168,6 +168,8 @@ class Hit:
 
     score = relevance x fact.trust_score x decay x timely; relevance = sum of weight x channel over the channels that are
     there. `timely` is above 1 where the question names a time, or asks for how things are now, and the fact is of it.
+    `cosine` is the calibrated one, in [-1, 1], that the semantic channel is made of; `named` are the entities of the fact
+    that the question names.
     """
 
     fact: Fact
@@ -177,6 +179,8 @@ class Hit:
     channels: Scores
     weights: Scores
     timely: float = 1.0
+    cosine: float | None = None
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,10 @@ def explanation(hit: Hit, half_life_days: float, off: dict[str, str | None]) -> 
             yield f"    {name:<10}absent: {why(off.get(name) or _NO_VECTOR[name])}"
         else:
             share = weight[name] * channel[name]
-            yield f"    {name:<10}{weight[name]:.2f} x {channel[name]:.3f} = {share:.3f}   {meaning}"
+            cosine = f"; cosine {hit.cosine:.2f}" if name == "semantic" and hit.cosine is not None else ""
+            yield f"    {name:<10}{weight[name]:.2f} x {channel[name]:.3f} = {share:.3f}   {meaning}{cosine}"
+    if hit.named:
+        yield f"    {'names':<10}{', '.join(map(visible, hit.named))}"
     aged = f"0.5 ^ (age / {half_life_days:g} days)" if half_life_days else "facts do not age: no half-life was given"
     yield f"    {'relevance':<25}{hit.relevance:.3f}   the sum"
     yield f"    {'x trust':<25}{hit.fact.trust_score:.3f}   `holomem feedback` moves it"

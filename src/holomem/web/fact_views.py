@@ -134,6 +134,8 @@ def _hit(page: Page, hit: Hit, question: str) -> Markup:
         tag("table", rows),
         tag("p", f"{w['relevance']} {product}"),
         tag("p", f"{w['shared_terms']}: {', '.join(shared) or '–'}"),
+        tag("p", f"{w['shared_names']}: {', '.join(hit.named) or '–'}"),
+        None if hit.cosine is None else tag("p", f"{w['cosine']}: {hit.cosine:.2f}"),
         class_="why",
     )
     return _row(page, hit.fact, score, _bars(w, hit), why)

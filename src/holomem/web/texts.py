@@ -48,6 +48,11 @@ _WORDS: Final = {
     "decay": ("decay", "давность"),
     "timely": ("timely", "время"),
     "shared_terms": ("terms in common", "общие слова"),
+    "shared_names": ("names in common", "общие имена"),
+    "cosine": (
+        "cosine of the meanings (0.2 is unrelated, 0.8 the same)",
+        "косинус смысла (0.2 чужое, 0.8 то же самое)",
+    ),
     "missing": ("missing", "нет"),
     "older": ("next", "дальше"),
     "newer": ("back", "назад"),
