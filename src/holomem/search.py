@@ -262,6 +262,8 @@ def _is_name(query: Query) -> bool:
     words = query.text.split()
     if len(query.terms) < 2 or len(words) > 6 or 2 * sum(word[0].islower() for word in words) > len(words):
         return False
+    if any(text.is_identifier(term) for term in query.terms):
+        return False  # exact already, or the beginning of one
     held = {term for name in entities.extract(query.text) for term in text.analyze(name)}
     return held.issuperset(query.terms)
 

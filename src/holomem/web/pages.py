@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Final, Self
+from typing import IO, Final, Self
 from urllib.parse import quote, urlencode
 
 from holomem.errors import HolomemError
@@ -27,6 +27,7 @@ STATIC: Final = {
     "icon.svg": "image/svg+xml",
 }
 PAIRS: Final = 50  # contradictions shown
+SPOOLED_BYTES: Final = 1_000_000  # of an export that stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is answered. `lasting` may be kept by the browser; `session` is a cookie to be set."""
+    """What is answered, `body` or else `lines`. `lasting` may be kept by the browser; `session` is a cookie to be set."""
 
     status: int = 200
     body: bytes = b""
+    lines: IO[str] | None = None
     kind: str = HTML
     location: str | None = None
     filename: str | None = None
@@ -166,11 +168,14 @@ class Pages:
         return self._page(request, "map", state_views.chart(self._page_words(request), self._memory.map()))
 
     def _export(self, request: Request) -> Reply:
-        lines = io.StringIO()
         asked = Listing.of(request.query)
+        # Through a file, neither in memory nor straight to the visitor, whose pace would hold the memory up.
+        lines = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - whoever sends it closes it
+            SPOOLED_BYTES, "w+", encoding="utf-8", newline=""
+        )
         self._memory.export(lines, fact_ids=listing(self._memory, asked, every=True).fact_ids)
-        body = lines.getvalue().encode()
-        return Reply(body=body, kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl")
+        lines.seek(0)
+        return Reply(lines=lines, kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl")
 
     def _page_words(self, request: Request) -> frame.Page:
         return frame.Page(request.words, self.guard.form_token, read_only=self._read_only, here=_here(request))

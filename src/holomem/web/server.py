@@ -24,6 +24,7 @@ BODY_BYTES: Final = 1_000_000
 REQUEST_SECONDS: Final = 15.0  # from the first byte to the last: who is slower is cut off
 PATIENCE_SECONDS: Final = 1.0  # and after this already where others wait for a thread
 FIELDS: Final = 200
+CHUNK_CHARS: Final = 65_536
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
     " frame-ancestors 'none'; base-uri 'none'"
@@ -199,7 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Cache-Control", "public, max-age=86400" if reply.lasting else "no-store")
         self.send_header("Content-Type", reply.kind)
-        self.send_header("Content-Length", str(len(reply.body)))
+        if reply.lines is None:  # else the end of the connection tells the end
+            self.send_header("Content-Length", str(len(reply.body)))
         if reply.location is not None:
             self.send_header("Location", reply.location)
         if reply.filename is not None:
@@ -210,5 +212,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Allow", "GET, HEAD, POST")
         self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(reply.body)
+        if self.command == "HEAD":
+            return
+        self.wfile.write(reply.body)
+        if reply.lines is not None:
+            with reply.lines:
+                while part := reply.lines.read(CHUNK_CHARS):
+                    self.server.waits_for(self.connection, waits=True)
+                    self.wfile.write(part.encode())
