@@ -209,7 +209,9 @@ def pairs(memory):
 
 def test_pairs_are_told_again_from_memory_until_something_changes(path):
     with Memory(path, embedder=None) as memory, Memory(path, embedder=None) as other:
-        memory.add_many([NewFact("Olga lives in Graz"), NewFact("Olga lives in Linz"), NewFact("The lease ends in March")])
+        memory.add_many(
+            [NewFact("Olga lives in Graz"), NewFact("Olga lives in Linz"), NewFact("The lease ends in March")]
+        )
         assert pairs(memory) == pairs(memory) == [(1, 2)]
         other.add("The lease ends in October")
         assert sorted(pairs(memory)) == [(1, 2), (3, 4)]
