@@ -76,6 +76,15 @@ def test_add_shows_the_facts_with_their_labels(run):
     assert lines[1].split(maxsplit=4) == ["1", "0.50", "project", "deploy", "Alice deploys nginx through CI"]
 
 
+def test_add_says_when_a_fact_was_said_and_explain_tells_that_it_was_asked_for(run):
+    (fact,) = from_json(run("add", "Caroline went to a support group", "--time", "2023-05-08", "--json"))
+    assert fact["created_at"].startswith("2023-05-08")
+    (hit,) = from_json(run("search", "where did Caroline go in May 2023", "--json"))
+    assert hit["timely"] == pytest.approx(1.75)
+    assert "x timely" in run("search", "where did Caroline go in May 2023", "--explain").stdout
+    run("add", "said at no time", "--time", "neverday", code=2)
+
+
 def test_add_takes_each_argument_as_a_fact_and_tells_what_was_there_already(run):
     run("add", "the first fact")
     result = run("add", "the first fact", "the second fact", "--json")

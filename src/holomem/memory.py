@@ -434,9 +434,10 @@ class Memory(Opened):
 
         With `among` only the facts of these ids may answer. What is returned counts as retrieved, once each, unless
         `count` is False.
-        When no fact is as relevant as `min_score`, only those that hold all words of the question or an identifier of
-        it are shown. None is `selection.MIN_SCORE` where meaning works and 0 elsewhere; 0 shows all. `diversity` (0 to
-        1) puts facts that repeat a better one behind others; `max_chars` bounds the contents together.
+        When no fact is as relevant as `min_score`, not counting what the names in the question explain by themselves,
+        only those that hold all words of the question or an identifier of it are shown. None is `selection.MIN_SCORE`
+        where meaning works and 0 elsewhere; 0 shows all. `diversity` (0 to 1) puts facts that repeat a better one behind
+        others; `max_chars` bounds the contents together. A time that the question names prefers facts of it (`times`).
         Raises ValueError or TypeError for a bad argument.
         """
         question = text.check(query, "query")
