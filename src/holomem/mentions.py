@@ -64,6 +64,7 @@ _BRACKETED: Final = re.compile(r"[(（][^()（）]*[)）]|«[^«»]*»|“[^“�
 _JOINT: Final = re.compile(r"\s*[,;]\s+|\s+(?:and|or|и|или|und|oder|et|ou|y|o|e)\s+", re.IGNORECASE)
 _OPENING: Final = re.compile(r"[(\[\"'«“„]+$")
 _CLOSING: Final = re.compile(r"[)\]\"'»”“]+")
+_INITIALS: Final = re.compile(r"(?<=(?<!\w)[^\W\d_])\.\s?(?=[^\W\d_]\.)")
 _QUOTE: Final = re.compile('["«“„]')
 
 
@@ -93,9 +94,12 @@ class Asked:
 
     @cached_property
     def forms(self) -> list[str]:
-        """The ways a label may stand in a text: without what it says in brackets, and each side of a slash."""
+        """The ways a label may stand in a text: without what is in brackets, each side of a slash, J.R.R. as J. R. R."""
         sides = [self.name, *(self.name.split(" / ") if " / " in self.name else ())]
         forms = [form for side in sides for form in (side, _BRACKETS.sub(" ", side).strip())]
+        forms += [
+            _INITIALS.sub("." if " " in run[0] else ". ", form) for form in forms if (run := _INITIALS.search(form))
+        ]
         return [form for form in dict.fromkeys(forms) if entities.key(form)] or [self.name]
 
     @cached_property
