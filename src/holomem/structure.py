@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holomem import fusion, hrr
+from holomem.asked import Asked, parse
 from holomem.index import Index, Names
-from holomem.mentions import Asked, Texts, parse
+from holomem.mentions import Texts
 from holomem.store import Store
 from holomem.types import Companion, Filter, StructuralHit
 from holomem.vectors import Keys
