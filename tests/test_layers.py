@@ -36,6 +36,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
     {
         "semantics",
         "ingest",
+        "asked",
         "mentions",
         "naming",
         "search",

@@ -23,7 +23,7 @@ _LONGER = "ßİŉǰΐΰև\u1e96-\u1e9e\u1f50-\u1f56\u1f80-\u1ffc\ufb00-\ufb17"  
 _INITIAL = rf"[^\W\d_{_UNSPACED}{_LONGER}]"
 _UNIT = re.compile(
     rf"""
-      (?P<initials> (?<!{WORD}) {_INITIAL}\. (?:[\x20\xa0]?{_INITIAL}\.)+ (?:{_INITIAL}(?!{WORD}))? )   # U.S.  J. R. R.
+      (?P<initials> (?<!{WORD}) (?:{_INITIAL}\.){{2,}} (?:{_INITIAL}(?!{WORD}))? )   # U.S.  J.R.R.
     | (?P<char> [\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]? | [{_UNSPACED}][{_MARK}]* )
     | \d+ (?:[.,]\d+)* (?!{WORD}) %?
     | (?: (?<![^\s(\[{{"'«“„]) \. (?=[^\W\d_]) )?                                           # .NET

@@ -19,9 +19,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holomem import fusion, hrr
+from holomem import fusion, hrr, kernels
+from holomem.asked import Asked, parse
 from holomem.index import Index, Names
-from holomem.mentions import Asked, Texts, parse
+from holomem.mentions import Texts
 from holomem.store import Store
 from holomem.types import Companion, Filter, StructuralHit
 from holomem.vectors import Keys
@@ -193,7 +194,10 @@ def _beside(entity: str, allowed: NDArray[np.bool_], index: Index, names: Names,
         total -= float(total @ key) / width * key
     bar = COMPANION_NOISE * hrr.noise(width) * _size(total)
     compared = list(together) or [i for i in names.canonical() if i not in known]
-    strength = {i: float(total @ _entity_key(i, names, width)) / width for i in compared} if len(own) else {}
+    strength: dict[int, float] = {}
+    if len(own) and compared:
+        near = index.entity_keys.similarity(kernels.rounded(total[None]), index.entity_keys.rows(compared))[0]
+        strength = dict(zip(compared, near.tolist(), strict=True))
     kept = {i: max(value, 0.0) for i, value in strength.items() if i in together or value > bar}
     return _Beside(own, kept, together)
 
