@@ -172,6 +172,31 @@ def test_bad_arguments_get_errors_that_can_be_acted_on(path, connect):
         assert memory.get(1).content == "Bob Smith owns nginx"
 
 
+def test_a_server_of_one_scope_neither_shows_nor_changes_what_belongs_to_others(path):
+    async def talk():
+        async with over_stdio(path, "--scope", "user=ann") as ann, over_stdio(path, "--scope", "user=bob") as bob:
+            secret = (await call(ann, "add_fact", content="The code of Ann's safe is 4711", entities=["safe"]))[
+                "fact_id"
+            ]
+            assert (await call(ann, "search", query="code of the safe"))["count"] == 1
+            for tool, asked in (
+                ("search", {"query": "code of the safe 4711"}), ("probe", {"entity": "safe"}), ("list_facts", {}),
+                ("related", {"entity": "safe"}), ("reason", {"entities": ["safe"]}), ("contradictions", {}),
+                ("why", {"query": "code of the safe"}),
+            ):  # fmt: skip
+                assert (await call(bob, tool, **asked))["results" if tool != "list_facts" else "facts"] == []
+            assert (await call(bob, "entities"))["total"] == 0
+            assert "4711" not in await error(bob, "fetch", fact_id=secret)
+            assert await call(bob, "update_fact", fact_id=secret, content="0000") == {"updated": False}
+            await error(bob, "rate_fact", fact_id=secret, helpful=False)
+            assert await call(bob, "remove_fact", fact_id=secret) == {"removed": False}
+            status = json.loads((await bob.read_resource("memory://status")).contents[0].text)
+            assert status["facts"] == 0
+            assert (await call(ann, "fetch", fact_id=secret))["content"] == "The code of Ann's safe is 4711"
+
+    asyncio.run(talk())
+
+
 def test_a_read_only_server_offers_no_tool_that_writes(path):
     with Memory(path, embedder=None) as memory:
         memory.add("Bob Smith owns nginx")

@@ -22,6 +22,7 @@ from typing_extensions import TypedDict  # the SDK reads the one of `typing` on 
 from holomem import __version__, tools
 from holomem.errors import HolomemError
 from holomem.memory import Memory
+from holomem.types import Scope
 
 __all__ = ["build", "serve"]
 
@@ -40,15 +41,17 @@ INSTRUCTIONS: Final = (
 Result = dict[str, Any]
 
 
-def serve(path: str, *, model: bool = True, port: int | None = None, read_only: bool = False) -> None:
+def serve(
+    path: str, *, model: bool = True, port: int | None = None, read_only: bool = False, scope: Scope | None = None
+) -> None:
     """Serve the memory at `path` until the client leaves; over HTTP on `port` of this machine if one is given.
 
-    Raises StoreError when the file cannot be used.
+    Clients see and write what belongs to `scope` alone. Raises StoreError when the file cannot be used.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     if port is None:
         sys.stdout = _ProtocolOnly()
-    with Memory(path, embedder="auto" if model else None, read_only=read_only) as memory:
+    with Memory(path, embedder="auto" if model else None, read_only=read_only, scope=scope) as memory:
         threading.Thread(target=_warm_up, args=(memory,), daemon=True).start()
         server = build(memory, port=port or 0, read_only=read_only)
         if port is None:
@@ -419,7 +422,10 @@ class _Tools:
 
     def status_text(self) -> str:
         """What is in the memory, which channels work, and what is wrong."""
-        return json.dumps(asdict(self._memory.status()), ensure_ascii=False, indent=1)
+        status = asdict(self._memory.status())
+        if self._memory.scope is not None:  # nobody else's numbers
+            status = {name: status[name] for name in ("channels", "problems")} | {"facts": len(self._memory)}
+        return json.dumps(status, ensure_ascii=False, indent=1)
 
     def fact_text(self, fact_id: str) -> str:
         """A fact with its entities and roles."""

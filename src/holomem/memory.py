@@ -137,6 +137,11 @@ class Memory(Opened):
         return self._database.adopted_copy
 
     @property
+    def scope(self) -> Scope | None:
+        """Who asks here; None sees all."""
+        return self._scope
+
+    @property
     def filled_with(self) -> ModelId | None:
         """The model whose vectors the file holds; None when it holds none."""
         with self._lock:

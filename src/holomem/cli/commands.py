@@ -10,7 +10,7 @@ import click
 
 from holomem.cli import render
 from holomem.cli.console import print_json, print_lines, read_stdin, say, visible
-from holomem.cli.program import Command, json_option, note, opened
+from holomem.cli.program import Command, asker, json_option, note, opened
 from holomem.errors import FactNotFound
 from holomem.types import NewFact, Scope, StructuralHit
 
@@ -67,17 +67,6 @@ def _end(_: click.Context, __: click.Parameter, value: str | None) -> datetime |
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _scope(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Scope | None:
-    """user=NAME, agent=NAME, run=NAME, each at most once."""
-    parts: dict[str, str] = {}
-    for value in values:
-        part, equals, name = value.partition("=")
-        if part not in ("user", "agent", "run") or not equals or not name.strip() or part in parts:
-            raise click.BadParameter(f"{value!r} is no scope; use user=NAME, agent=NAME or run=NAME, each once")
-        parts[part] = name
-    return Scope(**parts) if parts else None
-
-
 def _fillers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
     """ROLE=NAME pairs as a mapping, None when there are none; a single "" is the empty one."""
     if values == ("",):
@@ -115,13 +104,6 @@ _half_life = click.option(
 )
 
 
-_asker = click.option(
-    "--scope",
-    multiple=True,
-    callback=_scope,
-    metavar="PART=NAME",
-    help="Who asks: user=, agent= or run=; may be repeated.",
-)
 _source = click.option("--source", metavar="TEXT", help="Where it is from.")
 _expires = click.option(
     "--expires",
@@ -134,7 +116,7 @@ _expires = click.option(
 
 def _structural(function: F) -> F:
     """The options that probe, related and reason share."""
-    for option in (json_option, _asker, _half_life, _min_trust, _category, _limit):
+    for option in (json_option, asker, _half_life, _min_trust, _category, _limit):
         function = option(function)
     return function
 
@@ -149,7 +131,7 @@ def _structural(function: F) -> F:
 @_expires
 @click.option("--time", callback=_moment, metavar="TIME", help="When it was said; now unless given.")
 @click.option("--supersedes", type=_ID, metavar="ID", help="The fact that this one replaces.")
-@_asker
+@asker
 @json_option
 def add(
     contents: tuple[str, ...], as_json: bool, entities: tuple[str, ...], roles: dict[str, str] | None, **labels: Any
@@ -208,7 +190,7 @@ def add(
 @click.option("--cascade", is_flag=True, help="Only facts that hold every word; else the nearest meanings.")
 @_half_life
 @click.option("--explain", is_flag=True, help="Take the scores of the first hits apart.")
-@_asker
+@asker
 @json_option
 def search(
     query: tuple[str, ...],
@@ -318,7 +300,7 @@ def ask(role: str, where: dict[str, str], half_life: float, as_json: bool, **cho
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="X", help="Only pairs so sure; 0.7 unless given.")
 @click.option("--keep-both", nargs=2, type=_ID, metavar="ID ID", help="Say first that these two do hold together.")
 @click.option("--doubt", nargs=2, type=_ID, metavar="ID ID", help="Take --keep-both back for these two.")
-@_asker
+@asker
 @json_option
 def contradictions(
     as_json: bool, keep_both: tuple[int, int] | None, doubt: tuple[int, int] | None, scope: Scope | None, **chosen: Any
@@ -346,7 +328,7 @@ def contradictions(
 )
 @click.option("--offset", type=click.IntRange(0, LARGEST), default=0, metavar="N", help="Pass over so many first.")
 @click.option("--current", is_flag=True, default=None, help="Only what is neither expired nor superseded.")
-@_asker
+@asker
 @json_option
 def list_facts(limit: int, offset: int, as_json: bool, **chosen: Any) -> None:
     """List facts, newest first, also those of low trust. Also called `facts`."""

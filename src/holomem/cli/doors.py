@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from holomem.cli.console import print_json, say, visible
-from holomem.cli.program import Command, Failure, json_option, note, settings
+from holomem.cli.program import Command, Failure, asker, json_option, note, settings
+from holomem.types import Scope
 
 __all__ = ["hermes", "mcp"]
 
@@ -90,14 +91,16 @@ def adopt(file: Path | None, dry_run: bool, home: Path | None, as_json: bool) ->
 @click.option("--http", is_flag=True, help="Serve streamable HTTP on this machine instead of stdin and stdout.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="For --http.")
 @click.option("--read-only", is_flag=True, help="Offer no tool that changes anything.")
-def mcp(http: bool, port: int, read_only: bool) -> None:
+@asker
+def mcp(http: bool, port: int, read_only: bool, scope: Scope | None) -> None:
     """Serve the memory to agents by the Model Context Protocol.
 
-    Needs `pip install holomem[mcp]`. A client starts it; it ends when the client closes the input.
+    Needs `pip install holomem[mcp]`. A client starts it; it ends when the client closes the input. With
+    --scope it serves one of several who share the file: what belongs to others is neither shown nor changed.
     """
     try:
         from holomem.mcp import serve
     except ImportError as error:
         raise Failure(f"the MCP SDK is not installed ({error}); run `pip install 'holomem[mcp]'`") from error
     chosen = settings()
-    serve(chosen.path, model=chosen.model, port=port if http else None, read_only=read_only)
+    serve(chosen.path, model=chosen.model, port=port if http else None, read_only=read_only, scope=scope)

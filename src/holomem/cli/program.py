@@ -19,6 +19,7 @@ from holomem.cli.console import say, visible
 from holomem.errors import DegradedWarning, HolomemError
 from holomem.memory import Memory
 from holomem.paths import default_path
+from holomem.types import Scope
 
 __all__ = [
     "IN_MEMORY",
@@ -26,6 +27,7 @@ __all__ = [
     "Failure",
     "Group",
     "Program",
+    "asker",
     "json_option",
     "note",
     "opened",
@@ -227,3 +229,23 @@ def _warnings_as_notes() -> Iterator[None]:
 
         warnings.showwarning = show
         yield
+
+
+def _scope(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> Scope | None:
+    """user=NAME, agent=NAME, run=NAME, each at most once."""
+    parts: dict[str, str] = {}
+    for value in values:
+        part, equals, name = value.partition("=")
+        if part not in ("user", "agent", "run") or not equals or not name.strip() or part in parts:
+            raise click.BadParameter(f"{value!r} is no scope; use user=NAME, agent=NAME or run=NAME, each once")
+        parts[part] = name
+    return Scope(**parts) if parts else None
+
+
+asker = click.option(
+    "--scope",
+    multiple=True,
+    callback=_scope,
+    metavar="PART=NAME",
+    help="Who asks: user=, agent= or run=; may be repeated.",
+)
