@@ -57,7 +57,8 @@ class Gazetteer:
 
     def __init__(self) -> None:
         self._ids: dict[str, list[int]] = {}  # key -> ids, in the order they came
-        self._sounds: dict[str, set[str]] = {}  # how a name sounds -> keys of names that sound so
+        self._sounds: dict[str, set[str]] = {}  # how a name sounds -> keys of names that sound so, or did
+        self._unheard: list[tuple[str, str]] = []  # names and their keys that are not in there yet
         self._lengths: dict[str, dict[int, int]] = {}  # first unit -> units of a key that starts so -> how many keys
 
     def __len__(self) -> int:
@@ -69,7 +70,7 @@ class Gazetteer:
         name_key = key(name)
         if not name_key:
             return
-        self._sounds.setdefault(sound(name), set()).add(name_key)
+        self._unheard.append((name, name_key))
         known = self._ids.get(name_key)
         if known is None:
             self._ids[name_key] = [entity_id]
@@ -102,6 +103,9 @@ class Gazetteer:
 
     def alike(self, name: str) -> tuple[int, ...]:
         """The entities whose names, of the other of the Latin and Cyrillic scripts, sound like `name`."""
+        for unheard, name_key in self._unheard:
+            self._sounds.setdefault(sound(unheard), set()).add(name_key)
+        self._unheard.clear()
         heard = sound(name)
         keys = self._sounds.get(heard, set()) if heard else set()
         other = [known for known in sorted(keys) if known.isascii() != key(name).isascii()]
