@@ -200,3 +200,26 @@ def test_a_name_finds_its_fact_and_a_stranger_nothing(memory, name, expected):
 )
 def test_what_opens_a_sentence_is_no_name(content):
     assert entities.extract(content) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("Ilya", "Илья"), ("Илья", "Ilya"), ("Sofia Sorokina", "София Сорокина"), ("Евгений Щербаков", "Yevgeny Shcherbakov"),
+        ("Юлия", "Julia"), ("Ксения", "Xenia"), ("Mikhail Tchaikovsky", "Михаил Чайковский"), ("Grafana", "Графана"),
+    ],
+)  # fmt: skip
+def test_a_name_is_found_as_the_other_script_writes_it(memory, stored, asked):
+    memory.add("the bill is paid", entities=[stored])
+    memory.add("the bill is open", entities=["Olga"])
+    assert [hit.fact.fact_id for hit in memory.probe(asked)] == [1]
+    memory.rename_entity(stored, "Nobody")
+    assert memory.probe(asked) == []
+
+
+def test_a_name_of_its_own_is_not_one_that_only_sounds_like_it(memory):
+    memory.add("the bill is paid", entities=["Ilya"])
+    memory.add("the bill is open", entities=["Илья"])
+    assert [hit.fact.fact_id for hit in memory.probe("Илья")] == [2]
+    assert [hit.fact.fact_id for hit in memory.probe("Ilya")] == [1]
+    assert memory.probe("Olya") == memory.probe("Zoe") == memory.probe("Ан") == []

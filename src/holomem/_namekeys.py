@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from holomem.text import HAN, HANGUL, KANA, KHMER, LAO, MYANMAR, THAI, WORD, normalise
 
-__all__ = ["CLITIC", "MAX_NAME_CHARS", "Unit", "join", "key", "units"]
+__all__ = ["CLITIC", "MAX_NAME_CHARS", "Unit", "join", "key", "sound", "units"]
 
 MAX_NAME_CHARS = 80
 """A longer piece of text is a sentence."""
@@ -123,3 +123,36 @@ def key(name: str) -> str:
     do: "Алёна" and "Алену" are one name, "C_API", "C API" and "C++ API" are three.
     """
     return join(units(name))[0]
+
+
+_SOUNDS = str.maketrans(
+    dict(
+        pair.split("-")
+        for pair in """а-a б-b в-v г-g ґ-g д-d е-e ж-zh з-z и-i й-i і-i ї-i є-e к-k л-l м-m н-n о-o п-p р-r с-s т-t у-u ў-v
+        ф-f х-h ц-ts ч-ch ш-sh щ-sh ъ- ы-i ь- э-e ю-iu я-ia""".split()
+    )
+)
+_SPELLINGS = [
+    (re.compile(pattern), sound)
+    for pattern, sound in (
+        ("s[h]?ch", "sh"), ("tch|cz", "ch"), ("kh", "h"), ("ph", "f"), ("tz", "ts"), ("ck|q|c(?!h)", "k"), ("x", "ks"),
+        ("w", "v"), ("[yj]", "i"), (r"(.)\1+", r"\1"), ("ie", "e"),
+    )
+]  # fmt: skip
+
+
+@lru_cache(maxsize=65536)
+def sound(name: str) -> str:
+    """How a name of Cyrillic or of Latin letters sounds, in Latin letters: "ilia" for Илья and Ilya.
+
+    "" for one of both scripts or another, and for one of fewer than four letters, which may sound alike by accident.
+    """
+    folded = re.sub("[' -]+", " ", normalise(name)).strip()
+    letters = folded.replace(" ", "")
+    cyrillic = all("\u0400" <= letter < "\u0530" for letter in letters)
+    if len(letters) < 4 or not letters.isalpha() or not (cyrillic or letters.isascii()):
+        return ""
+    sounds = folded.translate(_SOUNDS)
+    for spelling, heard in _SPELLINGS:
+        sounds = spelling.sub(heard, sounds)
+    return sounds if sounds.isascii() else ""

@@ -86,15 +86,20 @@ def parse(asked: Sequence[str], names: Names, index: Index) -> list[Asked]:
     """
     found: list[Asked] = []
     for string in asked:
-        whole = Asked(string, names.gazetteer.ids(string), names, index)
+        whole = Asked(string, _ids(string, names), names, index)
         if whole.entity_ids or len(asked) > 1:
             found.append(whole)
             continue
         for name in _names_in(string, names):
-            one = whole if name == string else Asked(name, names.gazetteer.ids(name), names, index)
+            one = whole if name == string else Asked(name, _ids(name, names), names, index)
             parts = [] if one.entity_ids else _known_parts(one)
             found += [Asked(part, names.gazetteer.ids(part), names, index) for part in parts] or [one]
     return list({each.entity_ids or each.name: each for each in found}.values())
+
+
+def _ids(name: str, names: Names) -> tuple[int, ...]:
+    """The entities of this name; if there are none, those whose names sound so in another script (Илья, Ilya)."""
+    return names.gazetteer.ids(name) or names.gazetteer.alike(name)
 
 
 def _names_in(string: str, names: Names) -> list[str]:

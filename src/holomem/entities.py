@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holomem._extraction import MAX_NAMES, aliases, extract
-from holomem._namekeys import MAX_NAME_CHARS, Unit, is_char, join, key, other_units, units
+from holomem._namekeys import MAX_NAME_CHARS, Unit, is_char, join, key, other_units, sound, units
 from holomem._stopwords import STOPWORDS
 from holomem.text import HANGUL, normalise
 
@@ -57,6 +57,8 @@ class Gazetteer:
 
     def __init__(self) -> None:
         self._ids: dict[str, list[int]] = {}  # key -> ids, in the order they came
+        self._sounds: dict[str, set[str]] = {}  # how a name sounds -> keys of names that sound so, or did
+        self._unheard: list[tuple[str, str]] = []  # names and their keys that are not in there yet
         self._lengths: dict[str, dict[int, int]] = {}  # first unit -> units of a key that starts so -> how many keys
 
     def __len__(self) -> int:
@@ -68,6 +70,7 @@ class Gazetteer:
         name_key = key(name)
         if not name_key:
             return
+        self._unheard.append((name, name_key))
         known = self._ids.get(name_key)
         if known is None:
             self._ids[name_key] = [entity_id]
@@ -97,6 +100,16 @@ class Gazetteer:
     def ids(self, name: str) -> tuple[int, ...]:
         """The entities that `name` stands for, () if it is not known."""
         return tuple(self._ids.get(key(name), ()))
+
+    def alike(self, name: str) -> tuple[int, ...]:
+        """The entities whose names, of the other of the Latin and Cyrillic scripts, sound like `name`."""
+        for unheard, name_key in self._unheard:
+            self._sounds.setdefault(sound(unheard), set()).add(name_key)
+        self._unheard.clear()
+        heard = sound(name)
+        keys = self._sounds.get(heard, set()) if heard else set()
+        other = [known for known in sorted(keys) if known.isascii() != key(name).isascii()]
+        return tuple(dict.fromkeys(entity_id for known in other for entity_id in self._ids.get(known, ())))
 
     def find(self, text: str) -> list[Mention]:
         """The known names in `text`, from left to right, the longest at each place; they do not overlap."""
