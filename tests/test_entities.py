@@ -276,7 +276,14 @@ def test_long_texts_take_linear_time(piece):
      ("Илья Сорокин, он же isorok, пишет код", ("Илья Сорокин", "isorok")),
      ("Bob (aka Robert Smith) works", ("Bob", "Robert Smith")),
      ("Иван Петров, также известный как Ваня", ("Иван Петров", "Ваня")),
-     ("Nuria Belmonte, también conocida como Nur", ("Nuria Belmonte", "Nur"))],
+     ("Nuria Belmonte, también conocida como Nur", ("Nuria Belmonte", "Nur")),
+     ("Robert Miller from Acme goes by Bobby at work", ("Robert Miller", "Bobby")),
+     ("A Teresa Vidal todos la llaman Tere", ("Teresa Vidal", "Tere")),
+     ("Anna Schmidt aus Graz, genannt Änni, kommt", ("Anna Schmidt", "Änni")),
+     ("Jean Dupont, surnommé Jeannot, habite à Lille", ("Jean Dupont", "Jeannot")),
+     ("Пётр Ильин живёт в Твери, друзья зовут его Петруха", ("Пётр Ильин", "Петруха")),
+     ("王小明住在成都，英文名 Kevin", ("王小明", "Kevin")),
+     ("王小明的同事们叫他“老王”", ("王小明", "老王"))],
 )  # fmt: skip
 def test_aliases_are_read_from_the_text(content, pair):
     assert pair in entities.aliases(content)
@@ -285,3 +292,15 @@ def test_aliases_are_read_from_the_text(content, pair):
 def test_a_text_without_a_second_name_has_no_alias():
     assert entities.aliases("the server is aka slow, and Bob works") == []
     assert entities.aliases("Bob aka bob") == []
+    for content in (
+        "Ann calls him Bobby",
+        "Peter is nicknamed tall",
+        "Ann Lee said. Everyone calls her Chief",
+        "They call her Chief",
+    ):
+        assert entities.aliases(content) == []
+
+
+def test_a_nickname_is_that_of_the_known_name_in_the_form_that_stands_there():
+    text = "Дуню Оконджо все в отделе называют DO"
+    assert entities.aliases(text, [("Дуня Оконджо", 0, 12)]) == [("Дуня Оконджо", "DO")]

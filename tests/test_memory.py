@@ -209,3 +209,11 @@ def test_a_file_keeps_the_model_that_it_was_filled_with(path, monkeypatch):
     with Memory(path) as memory:
         assert memory.status().model == later.model
         assert memory.status().foreign_vectors == 0
+
+
+def test_another_name_that_a_fact_tells_finds_its_entity_also_where_the_names_were_given(memory):
+    memory.add("Teresa Vidal runs the bakery", entities=["Teresa Vidal", "bakery"])
+    memory.add("A Teresa Vidal todos la llaman Tere", entities=["Teresa Vidal"])
+    memory.add("Bread is sold out at noon", entities=["bakery"])
+    assert {hit.fact.fact_id for hit in memory.probe("Tere")} == {1, 2}
+    assert "Tere" in next(e for e in memory.entities() if e.name == "Teresa Vidal").aliases

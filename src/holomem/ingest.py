@@ -252,18 +252,32 @@ def _entities(
     """
     names.refresh()
     if given is not None:
-        return list(dict.fromkeys(resolve(store, names, name) for name in given))
-    linked = [
-        mention.entity_id
+        ids = list(dict.fromkeys(resolve(store, names, name) for name in given))
+        _hear_aliases(store, names, content, set(ids))
+        return ids
+    mentions = [
+        mention
         for mention in names.gazetteer.find(content)
         if mention.name_key not in unlinked and not _is_plain(names, mention, content)
     ]
+    linked = [mention.entity_id for mention in mentions]
+    spoken = [(names.name(mention.entity_id) or "", mention.start, mention.end) for mention in mentions]
     found = entities.extract(content, names.is_common)
     linked += [resolve(store, names, name) for name in found if entities.key(name) not in unlinked]
-    for name, alias in entities.aliases(content):
+    for name, alias in entities.aliases(content, spoken):
         if not {entities.key(name), entities.key(alias)} & unlinked:
             linked.append(_alias(store, names, resolve(store, names, name), alias))
     return list(dict.fromkeys(linked))
+
+
+def _hear_aliases(store: Store, names: Names, content: str, entity_ids: Set[int]) -> None:
+    """Learn by what other names these entities go, where the content says so."""
+    spoken = [mention for mention in names.gazetteer.find(content) if mention.entity_id in entity_ids]
+    ids = {name: mention.entity_id for mention in spoken if (name := names.name(mention.entity_id)) is not None}
+    known = [(names.name(mention.entity_id) or "", mention.start, mention.end) for mention in spoken]
+    for name, alias in entities.aliases(content, known):
+        if name in ids:
+            _alias(store, names, ids[name], alias)
 
 
 def _is_plain(names: Names, mention: entities.Mention, content: str) -> bool:
