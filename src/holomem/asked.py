@@ -98,8 +98,8 @@ def parse(asked: Sequence[str], names: Names, index: Index) -> list[Asked]:
 
 
 def _ids(name: str, names: Names) -> tuple[int, ...]:
-    """The entities of this name; if there are none, those whose names sound so in another script (Илья, Ilya)."""
-    return names.gazetteer.ids(name) or names.gazetteer.alike(name)
+    """The entities of this name, and those whose names sound so in another script: Ilya of Илья."""
+    return tuple(dict.fromkeys((*names.gazetteer.ids(name), *names.gazetteer.alike(name))))
 
 
 def _names_in(string: str, names: Names) -> list[str]:
