@@ -12,6 +12,7 @@ from web_server import serving, words
 
 from holomem import Memory, NewFact
 from holomem.web import server as sockets
+from holomem.web.facts import Listing, exported
 from holomem.web.guard import is_loopback
 from holomem.web.markup import Markup, tag, text
 from holomem.web.texts import _WORDS, language
@@ -172,6 +173,40 @@ def test_export_gives_what_is_shown(site):
     }
 
 
+def test_an_export_is_sent_in_pieces_while_others_write(memory, monkeypatch):
+    monkeypatch.setattr("holomem.web.facts.PIECE", 7)
+    memory.add_many(NewFact(f"fact number {n}", entities=[]) for n in range(40))
+    pieces = exported(memory, Listing())
+    sent = next(pieces)
+    memory.remove(20)
+    memory.add("fact number 41")
+    got = [json.loads(line)["content"] for line in (sent + b"".join(pieces)).splitlines()]
+    assert got == [f"fact number {n}" for n in range(40) if n != 19]
+    with serving(memory) as site:
+        asked = b"GET /export.jsonl HTTP/%b\r\nHost: localhost\r\n\r\n"
+        head, _, chunked = site.raw(asked % b"1.1").partition(b"\r\n\r\n")
+        assert b"Transfer-Encoding: chunked" in head
+        assert chunked.endswith(b"\r\n0\r\n\r\n")
+        head, _, whole = site.raw(asked % b"1.0").partition(b"\r\n\r\n")
+        assert b"Transfer-Encoding" not in head
+        assert len(whole.splitlines()) == 40
+        assert site.get("/export.jsonl")[2].encode() == whole
+
+
+def test_ids_are_listed_anew_when_facts_before_them_go(memory, monkeypatch):
+    monkeypatch.setattr("holomem.web.facts.PIECE", 5)
+    memory.add_many(NewFact(f"fact number {n}", entities=[]) for n in range(12))
+    listed = Memory.facts
+
+    def facts(self, **asked):
+        if asked["offset"] and len(self) == 12:
+            self.remove(2)
+        return listed(self, **asked)
+
+    monkeypatch.setattr(Memory, "facts", facts)
+    assert len(b"".join(exported(memory, Listing())).splitlines()) == 11
+
+
 def test_what_is_not_there_is_a_page_too(site):
     assert site.get("/fact/99")[0] == 404
     assert site.get("/nothing")[0] == 404
@@ -294,8 +329,10 @@ def test_sec_02_another_origin_can_neither_read_nor_write(site, memory):
     status, headers, _ = site.get("/", **foreign)
     assert status == 403
     assert "Access-Control-Allow-Origin" not in headers
-    assert site.request("OPTIONS", "/add", **foreign)[0] == 403
-    assert site.request("DELETE", "/fact/1", **foreign)[0] == 403
+    for method in ("OPTIONS", "DELETE", "PUT", "PATCH", "TRACE", "SHUTDOWN"):
+        assert site.request(method, "/fact/1", **foreign)[0] == 403
+        status, headers, _ = site.request(method, "/fact/1", Origin=site.url)
+        assert (status, headers["Allow"]) == (405, "GET, HEAD, POST")
     assert len(memory) == 3
 
 

@@ -40,10 +40,12 @@ class Guard:
 
     def check(self, method: str, headers: Message) -> None:
         """Raises Refused unless the request is for us and from no foreign page."""
-        host = headers.get("Host")
-        if host is None or _name(host) not in self.names:
+        hosts, origins = headers.get_all("Host", []), headers.get_all("Origin", [])
+        host, origin = (hosts or [""])[0], origins[0] if origins else None
+        if len(hosts) != 1 or _name(host) not in self.names:
             raise Refused(403, "this server does not go by that name")
-        origin = headers.get("Origin")
+        if len(origins) > 1:
+            raise Refused(403, "the request comes from another page")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             raise Refused(403, "the request comes from another page")
         site = headers.get("Sec-Fetch-Site", "none")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import IO, Final, Self
+from typing import Final, Self
 from urllib.parse import quote, urlencode
 
 from holomem.errors import HolomemError
 from holomem.memory import Memory
 from holomem.web import entity_views, fact_views, frame, state_views
-from holomem.web.facts import Listing, listing
+from holomem.web.facts import Listing, exported, listing
 from holomem.web.guard import Guard, Refused
 from holomem.web.markup import Markup
 from holomem.web.texts import Words, language
@@ -27,7 +26,6 @@ STATIC: Final = {
     "icon.svg": "image/svg+xml",
 }
 PAIRS: Final = 50  # contradictions shown
-SPOOLED_BYTES: Final = 1_000_000  # of an export that stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +45,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is answered, `body` or else `lines`. `lasting` may be kept by the browser; `session` is a cookie to be set."""
+    """What is answered: `body`, then `pieces` as they are made.
+
+    `lasting` may be kept by the browser; `session` is a cookie to be set.
+    """
 
     status: int = 200
     body: bytes = b""
-    lines: IO[str] | None = None
     kind: str = HTML
     location: str | None = None
     filename: str | None = None
     lasting: bool = False
     session: str | None = None
+    pieces: Iterator[bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -168,14 +169,8 @@ class Pages:
         return self._page(request, "map", state_views.chart(self._page_words(request), self._memory.map()))
 
     def _export(self, request: Request) -> Reply:
-        asked = Listing.of(request.query)
-        # Through a file, neither in memory nor straight to the visitor, whose pace would hold the memory up.
-        lines = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - whoever sends it closes it
-            SPOOLED_BYTES, "w+", encoding="utf-8", newline=""
-        )
-        self._memory.export(lines, fact_ids=listing(self._memory, asked, every=True).fact_ids)
-        lines.seek(0)
-        return Reply(lines=lines, kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl")
+        pieces = exported(self._memory, Listing.of(request.query))
+        return Reply(kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl", pieces=pieces)
 
     def _page_words(self, request: Request) -> frame.Page:
         return frame.Page(request.words, self.guard.form_token, read_only=self._read_only, here=_here(request))
