@@ -23,7 +23,9 @@ __all__ = ["Server"]
 
 THREADS: Final = 32  # requests at once; more wait in the kernel's queue
 BODY_BYTES: Final = 1_000_000
-REQUEST_SECONDS: Final = 15.0  # from the first byte to the last, of a long reply for each piece: who is slower is cut off
+REQUEST_SECONDS: Final = (
+    15.0  # from the first byte to the last, of a long reply for each piece: who is slower is cut off
+)
 PATIENCE_SECONDS: Final = 1.0  # and after this already where others wait for a thread
 FIELDS: Final = 200
 LINE_BYTES: Final = 65536
