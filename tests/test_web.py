@@ -261,6 +261,27 @@ def test_a_fact_is_added_edited_rated_removed_and_brought_back(site, memory):
     assert memory.get(fact.fact_id).trust_score == pytest.approx(0.45)
 
 
+def seen(html):
+    return re.search(r'name="seen" value="([^"]*)"', html)[1]
+
+
+def test_a_change_that_another_page_made_meanwhile_is_not_lost(site, memory):
+    both = seen(site.get("/fact/2/edit")[2])
+    memory.feedback(2, helpful=True)  # is no change of what the form shows
+    assert site.post("/fact/2/edit", content="Ann Lee lives in Bergen", category="general", seen=both)[0] == 303
+    late = {"content": "Ann Lee lives in <Turku>", "category": "late", "tags": "t", "entities": "Ann Lee"}
+    status, _, html = site.post("/fact/2/edit", seen=both, **late)
+    assert status == 409
+    assert memory.get(2).content == "Ann Lee lives in Bergen"
+    assert "changed meanwhile" in words(html)
+    assert "Ann Lee lives in Bergen" in words(html)
+    assert "Ann Lee lives in <Turku>" in words(html)
+    assert site.post("/fact/2/edit", seen=seen(html), **late)[0] == 303
+    assert memory.get(2).content == "Ann Lee lives in <Turku>"
+    memory.remove(2)
+    assert site.post("/fact/2/edit", seen=both, **late)[0] == 404
+
+
 def test_names_are_mended(site, memory):
     site.post("/entity/rename", name="Ann Lee", other="Anna Lee")
     site.post("/entity/alias", name="Anna Lee", other="Annie")
@@ -286,6 +307,12 @@ def test_forms_lead_back_to_our_pages_only(site, back):
     assert status == 303
     assert headers["Location"].startswith("/?told=")
     assert "Set-Cookie" not in headers
+
+
+def test_refusals_speak_the_visitors_language(site):
+    for headers, path in (({}, "/nothing"), ({"Host": "evil.example"}, "/")):
+        for accepted, said in (("en", "There is no such page|does not go by that name"), ("ru", "Такой страницы нет|другое имя")):
+            assert re.search(said, words(site.get(path, Accept_Language=accepted, **headers)[2]))
 
 
 def test_a_bad_form_changes_nothing_and_says_why(site, memory):

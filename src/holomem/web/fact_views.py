@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +15,7 @@ from holomem.web.frame import CHANNELS, Page, badge, name_link, told_line
 from holomem.web.markup import Child, Markup, tag
 from holomem.web.texts import Words
 
-__all__ = ["edit", "fact_item", "facts", "one"]
+__all__ = ["edit", "fact_item", "facts", "one", "state"]
 
 LONG_CHARS: Final = 700
 SHOWN_CHARS: Final = 300
@@ -74,12 +75,26 @@ def one(page: Page, fact: Fact) -> Markup:
     return tag("div", tag("h1", f"#{fact.fact_id}"), tag("ol", fact_item(page, fact), class_="facts"))
 
 
-def edit(page: Page, fact: Fact) -> Markup:
-    """The form to change a fact."""
+def state(fact: Fact) -> str:
+    """What tells whether a fact still says what a form was made of."""
+    said = repr((fact.content, fact.category, fact.tags, sorted(fact.entities)))
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def edit(page: Page, fact: Fact, typed: Fact | None = None) -> Markup:
+    """The form to change a fact; with `typed`, what it says by now above what a visitor was about to make of it."""
     w = page.words
+    now = None
+    if typed is not None:
+        now = [
+            tag("p", w["changed_meanwhile"], class_="note", role="alert"),
+            tag("ol", fact_item(page, fact), class_="facts"),
+        ]
     form = page.form(
         f"/fact/{fact.fact_id}/edit",
-        _fields(page, fact),
+        tag("input", type="hidden", name="seen", value=state(fact)),
+        tag("input", type="hidden", name="had_entities", value="1") if fact.entities else None,
+        _fields(page, typed or fact),
         tag(
             "div",
             tag("button", w["save"], class_="primary"),
@@ -91,6 +106,7 @@ def edit(page: Page, fact: Fact) -> Markup:
     return tag(
         "div",
         tag("h1", f"{w['edit']} #{fact.fact_id}"),
+        now,
         form,
         page.button(f"/fact/{fact.fact_id}/remove", w["remove"], class_="bad"),
     )
@@ -115,8 +131,6 @@ def _fields(page: Page, fact: Fact | None) -> list[Child]:
     for name, label, value in zip(("category", "tags", "entities"), ("category", "tags", "names"), values, strict=True):
         parts.append(tag("label", w[label], for_=f"{name}-{key}"))
         parts.append(tag("input", name=name, id=f"{name}-{key}", value=value, autocomplete="off"))
-    if fact is not None and fact.entities:
-        parts.append(tag("input", type="hidden", name="had_entities", value="1"))
     return parts
 
 

@@ -18,7 +18,10 @@ COLOURS: Final = 12  # of categories
 BADGE_CHARS: Final = 40
 _USUAL: Final = ("user_pref", "project", "tool", "general")
 CHANNELS: Final = ("fts", "jaccard", "hrr", "semantic")
-_CONFIG: Final = '{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0}'
+_CONFIG: Final = (
+    '{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0,'
+    '"responseHandling":[{"code":"204","swap":false},{"code":"[2345]..","swap":true}]}'
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Final, Self
 from urllib.parse import quote, urlencode
 
 from holomem.errors import HolomemError
 from holomem.memory import Memory
+from holomem.types import Fact
 from holomem.web import entity_views, fact_views, frame, state_views
 from holomem.web.facts import Listing, exported, listing
 from holomem.web.guard import Guard, Refused
@@ -47,7 +48,7 @@ class Request:
 class Reply:
     """What is answered: `body`, then `pieces` as they are made.
 
-    `lasting` may be kept by the browser; `session` is a cookie to be set.
+    `lasting` may be kept by the browser; `session` is a cookie to be set; `bare` is a page without navigation.
     """
 
     status: int = 200
@@ -58,6 +59,7 @@ class Reply:
     lasting: bool = False
     session: str | None = None
     pieces: Iterator[bytes] | None = None
+    bare: bool = False
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Pages:
         self._memory = memory
         self._read_only = read_only
         self._backfill = _Backfill()
+        self._editing = threading.Lock()  # from looking whether a fact is as its form says until it is changed
         memory.status()  # reads the file into the caches, which the first visitor would wait for: 0.4 s for 10,000 facts
 
     # ---- showing ----------------------------------------------------------------------------------------------------
@@ -100,13 +103,13 @@ class Pages:
         if action == "":
             fact = self._memory.get(fact_id)
             return self._page(request, "facts", fact_views.one(self._page_words(request), fact))
-        raise Refused(404, "there is no such page")
+        raise Refused(404, "no_page")
 
     def static(self, request: Request) -> Reply:
         """A file that belongs to the page."""
         name = request.path.removeprefix("/static/")
         if name not in STATIC:
-            raise Refused(404, "there is no such file")
+            raise Refused(404, "no_file")
         return Reply(body=(files("holomem.web") / "static" / name).read_bytes(), kind=STATIC[name], lasting=True)
 
     def login(self, request: Request) -> Reply:
@@ -120,7 +123,7 @@ class Pages:
 
     def error(self, request: Request, status: int, message: str) -> Reply:
         """A page that says what was wrong."""
-        return self._bare(request, frame.failure(request.words, message), status)
+        return self._bare(request, frame.failure(request.words, request.words.said(message)), status)
 
     def _facts(self, request: Request) -> Reply:
         asked = Listing.of(request.query)
@@ -181,14 +184,14 @@ class Pages:
         return Reply(body=page.encode())
 
     def _bare(self, request: Request, body: Markup, status: int = 200) -> Reply:
-        return Reply(status, frame.bare(request.words, body).encode())
+        return Reply(status, frame.bare(request.words, body).encode(), bare=True)
 
     # ---- changing ---------------------------------------------------------------------------------------------------
 
     def change(self, request: Request) -> Reply:
         """What a form asks for, then the page that it came from."""
         if self._read_only:
-            raise Refused(403, request.words["read_only"])
+            raise Refused(403, "read_only")
         form = request.form
         said = _Fields.of(form)
         fact_id, action = _fact_path(request.path)
@@ -221,9 +224,13 @@ class Pages:
             case "/health/check", _:
                 return Reply(303, location="/health?told=checked")
             case _, "edit":
-                self._memory.update(
-                    fact_id, content=said.content, category=said.category, tags=said.tags, entities=said.entities
-                )
+                with self._editing:
+                    fact = self._memory.get(fact_id)
+                    if form.get("seen", fact_views.state(fact)) != fact_views.state(fact):
+                        return self._changed_meanwhile(request, fact, said)
+                    self._memory.update(
+                        fact_id, content=said.content, category=said.category, tags=said.tags, entities=said.entities
+                    )
                 told = "saved"
             case _, "remove":
                 self._memory.remove(fact_id)
@@ -232,8 +239,15 @@ class Pages:
                 self._memory.feedback(fact_id, helpful=action == "helpful")
                 told = "rated"
             case _:
-                raise Refused(404, "there is no such form")
+                raise Refused(404, "no_form")
         return _back(form.get("back", "/"), told, undo)
+
+    def _changed_meanwhile(self, request: Request, fact: Fact, said: _Fields) -> Reply:
+        """The form again, with what the visitor typed and what the fact says by now."""
+        names = tuple(said.entities or ())
+        typed = replace(fact, content=said.content, category=said.category, tags=said.tags, entities=names)
+        body = fact_views.edit(self._page_words(request), fact, typed)
+        return replace(self._page(request, "facts", body), status=409)
 
     def _start_backfill(self) -> None:
         run = self._backfill

@@ -171,13 +171,13 @@ class _Handler(BaseHTTPRequestHandler):
             reply = pages.error(self._unread(), 400, str(error))
         except Exception:  # the edge of the process: the others go on
             _log.exception("%s %s failed", self.command, self.path.partition("?")[0])
-            reply = pages.error(self._unread(), 500, "the page failed; the log of the server says why")
+            reply = pages.error(self._unread(), 500, "failed")
         self._send(reply)
 
     def _reply(self, pages: Pages) -> Reply:
         pages.guard.check(self.command, self.headers)
         if self.command not in METHODS:
-            raise Refused(405, f"the page answers {', '.join(METHODS)} only")
+            raise Refused(405, "methods")
         request = self._request(self._form() if self.command == "POST" else {})
         self.server.waits_for(self.connection, waits=False)
         if request.path.startswith("/static/"):
@@ -199,12 +199,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _form(self) -> dict[str, str]:
         length = self.headers.get("Content-Length")
         if self.headers.get("Transfer-Encoding") or length is None or not length.isdecimal():
-            raise Refused(411, "the length of the form is missing")
+            raise Refused(411, "no_length")
         if int(length) > BODY_BYTES:
-            raise Refused(413, f"the form is longer than {BODY_BYTES} bytes")
+            raise Refused(413, "too_long")
         body = self.rfile.read(int(length))
         if len(body) < int(length):
-            raise Refused(400, "the form is cut short")
+            raise Refused(400, "cut_short")
         pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS)
         return dict(pairs)
 
@@ -223,6 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(reply.body)))
         if reply.status == HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", ", ".join(METHODS))
+        if reply.bare:  # htmx shows it in place of the page, whatever was to be changed by what was asked for
+            self.send_header("HX-Retarget", "#main")
+            self.send_header("HX-Reselect", "#main")
         if reply.location is not None:
             self.send_header("Location", reply.location)
         if reply.filename is not None:

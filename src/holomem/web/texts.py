@@ -134,6 +134,28 @@ _WORDS: Final = {
     "wrong_token": ("That is not the token.", "Это не тот ключ."),
     "read_only": ("This page is read-only.", "Только чтение."),
     "error": ("That did not work", "Не получилось"),
+    "strange_name": ("This server does not go by that name.", "У этого сервера другое имя."),
+    "another_page": ("The request comes from another page.", "Запрос пришёл с другой страницы."),
+    "no_form_of_ours": (
+        "Changes come from the forms of this page only.",
+        "Изменения принимаются только из форм этой страницы.",
+    ),
+    "old_form": (
+        "The form is of an earlier start of the server. Load the page again.",
+        "Форма от прошлого запуска сервера. Загрузите страницу заново.",
+    ),
+    "no_length": ("The length of the form is missing.", "Не указана длина формы."),
+    "too_long": ("The form is longer than a million bytes.", "Форма длиннее миллиона байт."),
+    "cut_short": ("The form is cut short.", "Форма оборвана."),
+    "methods": ("The page answers GET, HEAD and POST only.", "Страница отвечает только на GET, HEAD и POST."),
+    "failed": ("The page failed. The log of the server says why.", "Сбой страницы. Причина в журнале сервера."),
+    "no_form": ("There is no such form.", "Такой формы нет."),
+    "no_page": ("There is no such page.", "Такой страницы нет."),
+    "no_file": ("There is no such file.", "Такого файла нет."),
+    "changed_meanwhile": (
+        "The fact was changed meanwhile. It says by now what stands first; your text is in the form. Save to replace it.",
+        "Факт тем временем изменили. Сначала то, что в нём теперь; ваш текст в форме. Сохраните, чтобы заменить.",
+    ),
     "home": ("back to the facts", "к фактам"),
     "skip": ("to the content", "к содержанию"),
 }
@@ -148,6 +170,10 @@ class Words:
 
     def __getitem__(self, key: str) -> str:
         return _WORDS[key][self._place]
+
+    def said(self, message: str) -> str:
+        """The text under a key, or a message that is none as it is."""
+        return self[message] if message in _WORDS else message
 
 
 def language(accepted: str) -> str:
