@@ -1,8 +1,10 @@
 """The page without a browser: what it shows, what it changes, whom it refuses."""
 
 import json
+import os
 import re
 import socket
+import sqlite3
 import threading
 import time
 from html.parser import HTMLParser
@@ -313,6 +315,29 @@ def test_refusals_speak_the_visitors_language(site):
     for headers, path in (({}, "/nothing"), ({"Host": "evil.example"}, "/")):
         for accepted, said in (("en", "There is no such page|does not go by that name"), ("ru", "Такой страницы нет|другое имя")):
             assert re.search(said, words(site.get(path, Accept_Language=accepted, **headers)[2]))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an open file cannot be removed elsewhere")
+def test_a_file_that_was_removed_or_replaced_takes_no_more_facts(site, memory, path):
+    path.rename(path.with_name("moved"))
+    for place in ("nothing", "another"):
+        status, _, html = site.post("/add", content="would be lost")
+        assert (status, len(memory)) == (409, 3), place
+        assert "start holomem web again" in words(html)
+        assert "start holomem web again" in words(site.get("/")[2])
+        path.touch()
+    path.unlink()
+    path.with_name("moved").rename(path)
+    assert site.post("/add", content="is kept")[0] == 303
+
+
+def test_a_change_waits_for_another_program_longer_than_for_a_client(site, memory, path, monkeypatch):
+    monkeypatch.setattr(sockets, "REQUEST_SECONDS", 0.2)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(1.5, other.execute, ("ROLLBACK",)).start()
+    assert site.post("/add", content="after a while")[0] == 303
+    assert len(memory) == 4
 
 
 def test_a_bad_form_changes_nothing_and_says_why(site, memory):

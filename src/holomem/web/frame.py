@@ -49,8 +49,8 @@ class Page:
         )
 
 
-def layout(page: Page, current: str, body: Markup, status: Status) -> str:
-    """A whole page around its content."""
+def layout(page: Page, current: str, body: Markup, status: Status, note: str | None) -> str:
+    """A whole page around its content; `note` is the key of what is to be known on every page."""
     w = page.words
     places = {
         "facts": "/",
@@ -77,9 +77,7 @@ def layout(page: Page, current: str, body: Markup, status: Status) -> str:
     return _whole(
         w,
         tag("header", bar),
-        tag(
-            "main", tag("p", w["read_only"], class_="note") if page.read_only else None, body, id="main", tabindex="-1"
-        ),
+        tag("main", tag("p", w[note], class_="note") if note else None, body, id="main", tabindex="-1"),
     )
 
 

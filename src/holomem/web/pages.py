@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Final, Self
 from urllib.parse import quote, urlencode
 
@@ -79,6 +80,7 @@ class Pages:
         self._memory = memory
         self._read_only = read_only
         self._backfill = _Backfill()
+        self._file = _identity(memory.path)
         self._editing = threading.Lock()  # from looking whether a fact is as its form says until it is changed
         memory.status()  # reads the file into the caches, which the first visitor would wait for: 0.4 s for 10,000 facts
 
@@ -175,12 +177,17 @@ class Pages:
         pieces = exported(self._memory, Listing.of(request.query))
         return Reply(kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl", pieces=pieces)
 
+    def _is_gone(self) -> bool:
+        """Whether the file that is open is no longer the one at its place: what is written now would be lost."""
+        return _identity(self._memory.path) != self._file
+
     def _page_words(self, request: Request) -> frame.Page:
         return frame.Page(request.words, self.guard.form_token, read_only=self._read_only, here=_here(request))
 
     def _page(self, request: Request, current: str, body: Markup) -> Reply:
         status = self._memory.status()
-        page = frame.layout(self._page_words(request), current, body, status)
+        note = "file_gone" if self._is_gone() else "read_only" if self._read_only else None
+        page = frame.layout(self._page_words(request), current, body, status, note)
         return Reply(body=page.encode())
 
     def _bare(self, request: Request, body: Markup, status: int = 200) -> Reply:
@@ -192,6 +199,8 @@ class Pages:
         """What a form asks for, then the page that it came from."""
         if self._read_only:
             raise Refused(403, "read_only")
+        if self._is_gone():
+            raise Refused(409, "file_gone")
         form = request.form
         said = _Fields.of(form)
         fact_id, action = _fact_path(request.path)
@@ -290,6 +299,15 @@ class _Fields:
             form.get("tags", ""),
             names if said else None,
         )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from another one at the same place; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _fact_path(path: str) -> tuple[int, str | None]:

@@ -23,9 +23,7 @@ __all__ = ["Server"]
 
 THREADS: Final = 32  # requests at once; more wait in the kernel's queue
 BODY_BYTES: Final = 1_000_000
-REQUEST_SECONDS: Final = (
-    15.0  # from the first byte to the last, of a long reply for each piece: who is slower is cut off
-)
+REQUEST_SECONDS: Final = 15.0  # for the request, for the reply, of a long one for each piece: who is slower is cut off
 PATIENCE_SECONDS: Final = 1.0  # and after this already where others wait for a thread
 FIELDS: Final = 200
 LINE_BYTES: Final = 65536
@@ -58,7 +56,6 @@ class Server(ThreadingHTTPServer):
         self.pages = pages
         self._free = threading.BoundedSemaphore(THREADS)
         self._waited_for: dict[socket.socket, float] = {}  # by which clients a thread is held, since when; oldest first
-        self._ends: dict[socket.socket, float] = {}  # when each client is cut off
         self._lock = threading.Lock()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
@@ -68,7 +65,7 @@ class Server(ThreadingHTTPServer):
         """Cut off the clients whose time is over; called about twice a second."""
         now = time.monotonic()
         with self._lock:
-            late = [request for request, end in self._ends.items() if end < now]
+            late = [request for request, since in self._waited_for.items() if now - since > REQUEST_SECONDS]
         for request in late:
             _cut(request)
 
@@ -89,7 +86,6 @@ class Server(ThreadingHTTPServer):
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer one request."""
-        self.give_time(request)
         self.waits_for(request, waits=True)
         try:
             super().process_request_thread(request, client_address)
@@ -99,17 +95,11 @@ class Server(ThreadingHTTPServer):
     def shutdown_request(self, request: Any) -> None:
         """Close the connection, of which nothing is known any more: its number may be the next one's."""
         with self._lock:
-            self._ends.pop(request, None)
             self._waited_for.pop(request, None)
         super().shutdown_request(request)
 
-    def give_time(self, request: socket.socket) -> None:
-        """Cut the client off in `REQUEST_SECONDS` from now."""
-        with self._lock:
-            self._ends[request] = time.monotonic() + REQUEST_SECONDS
-
     def waits_for(self, request: socket.socket, *, waits: bool) -> None:
-        """Note whether it is the client that holds its thread, not our work."""
+        """Note whether from now on it is the client that holds its thread, not our work."""
         with self._lock:
             self._waited_for.pop(request, None)
             if waits:
@@ -245,7 +235,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Send each piece as it is made; a fault leaves the last chunk out, so that the client sees that some is missing."""
         self.server.waits_for(self.connection, waits=False)
         for piece in pieces:
-            self.server.give_time(self.connection)
             self.server.waits_for(self.connection, waits=True)
             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
             self.server.waits_for(self.connection, waits=False)

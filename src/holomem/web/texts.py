@@ -132,6 +132,10 @@ _WORDS: Final = {
     "token": ("Access token", "Ключ доступа"),
     "enter": ("enter", "войти"),
     "wrong_token": ("That is not the token.", "Это не тот ключ."),
+    "file_gone": (
+        "The file of this memory was removed or replaced. Nothing more is written; start holomem web again.",
+        "Файл памяти удалён или заменён. Больше ничего не записывается; перезапустите holomem web.",
+    ),
     "read_only": ("This page is read-only.", "Только чтение."),
     "error": ("That did not work", "Не получилось"),
     "strange_name": ("This server does not go by that name.", "У этого сервера другое имя."),
