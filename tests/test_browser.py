@@ -192,16 +192,19 @@ def test_hostile_facts_are_text(page, address):
 
 @pytest.mark.parametrize(
     "address",
-    ["/", "/?q=nginx", "/entities", "/entity?name=Marta", "/contradictions", "/map", "/health", "/fact/1/edit"],
-)
-@pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(browser, site, address, width):
+    ["/", "/?q=nginx", "/entities", "/entity?name=Marta", "/contradictions", "/map", "/health", "/fact/1/edit",
+     "/fact/1", "/nothing", "/login", "/?q=zz&filter=1", "/?told=removed&undo=1"],
+)  # fmt: skip
+@pytest.mark.parametrize(("width", "locale"), [(1280, "en-US"), (390, "ru-RU")])
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(browser, site, address, width, locale):
     script = files(pytest.importorskip("axe_playwright_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
     context = browser.new_context(
-        base_url=site.url, viewport={"width": width, "height": 900}, bypass_csp=True, locale="en-US"
+        base_url=site.url, viewport={"width": width, "height": 900}, bypass_csp=True, locale=locale
     )
     page = context.new_page()
     page.goto(address)
+    for summary in page.locator("details.why summary, details.add summary").all()[:3]:
+        summary.click()
     page.evaluate(script)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     serious = [
@@ -209,6 +212,57 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(browser,
     ]
     assert serious == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def test_errors_and_late_changes_are_seen_with_javascript_too(browser, site, filled):
+    context = browser.new_context(base_url=site.url, locale="en-US")
+    page = context.new_page()
+    page.goto("/fact/1/edit")
+    page.locator("textarea").first.fill("What this page says")
+    filled.update(1, content="What another page said")
+    page.get_by_role("button", name="save").click()
+    sync_api.expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
+    sync_api.expect(page.locator("main .content")).to_have_text("What another page said")
+    assert page.locator("textarea").first.input_value() == "What this page says"
+    page.get_by_role("button", name="save").click()
+    sync_api.expect(page.locator("main .content").first).to_have_text("What this page says")
+    page.goto("/fact/2/edit")
+    filled.remove(2)
+    page.get_by_role("button", name="save").click()
+    sync_api.expect(page.get_by_role("alert")).to_contain_text("no fact 2")
+    page.goto("/")
+    page.get_by_label("Category", exact=True).first.evaluate("e => e.options[1].value = 'x'.repeat(100)")
+    page.get_by_text("add a fact").click()
+    page.locator("details.add textarea").fill("  ")
+    page.locator("details.add").get_by_role("button", name="save").click()
+    sync_api.expect(page.get_by_role("alert")).to_be_visible()
+    context.close()
+
+
+def test_motion_is_spared_where_it_is_unwanted(browser, site):
+    for wish, seconds in (("reduce", "0s"), ("no-preference", "0.15s")):
+        context = browser.new_context(base_url=site.url, reduced_motion=wish)
+        page = context.new_page()
+        page.goto("/")
+        took = "e => { e.classList.add('htmx-request'); return getComputedStyle(e).transitionDuration }"
+        assert page.locator("#results").evaluate(took) == seconds
+        context.close()
+
+
+@pytest.mark.parametrize("locale", ["en-US", "ru-RU"])
+def test_fingers_find_what_is_to_be_touched_on_a_phone(browser, site, locale):
+    context = browser.new_context(base_url=site.url, viewport={"width": 390, "height": 844}, locale=locale)
+    page = context.new_page()
+    for address in ("/", "/?q=nginx", "/fact/1/edit", "/entity?name=Marta", "/contradictions", "/health"):
+        page.goto(address)
+        small = page.evaluate(
+            "[...document.querySelectorAll('main button, main .button, main select, nav a, main summary')].filter(e =>"
+            " e.checkVisibility()).map(e => [e.textContent, e.getBoundingClientRect()]).filter(([, r]) => r.height < 34"
+            " || r.width < 34).map(([t, r]) => `${t} ${r.width} ${r.height}`)"
+        )
+        assert small == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
 
 

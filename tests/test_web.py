@@ -1,8 +1,10 @@
 """The page without a browser: what it shows, what it changes, whom it refuses."""
 
 import json
+import os
 import re
 import socket
+import sqlite3
 import threading
 import time
 from html.parser import HTMLParser
@@ -12,6 +14,7 @@ from web_server import serving, words
 
 from holomem import Memory, NewFact
 from holomem.web import server as sockets
+from holomem.web.facts import Listing, exported
 from holomem.web.guard import is_loopback
 from holomem.web.markup import Markup, tag, text
 from holomem.web.texts import _WORDS, language
@@ -172,6 +175,40 @@ def test_export_gives_what_is_shown(site):
     }
 
 
+def test_an_export_is_sent_in_pieces_while_others_write(memory, monkeypatch):
+    monkeypatch.setattr("holomem.web.facts.PIECE", 7)
+    memory.add_many(NewFact(f"fact number {n}", entities=[]) for n in range(40))
+    pieces = exported(memory, Listing())
+    sent = next(pieces)
+    memory.remove(20)
+    memory.add("fact number 41")
+    got = [json.loads(line)["content"] for line in (sent + b"".join(pieces)).splitlines()]
+    assert got == [f"fact number {n}" for n in range(40) if n != 19]
+    with serving(memory) as site:
+        asked = b"GET /export.jsonl HTTP/%b\r\nHost: localhost\r\n\r\n"
+        head, _, chunked = site.raw(asked % b"1.1").partition(b"\r\n\r\n")
+        assert b"Transfer-Encoding: chunked" in head
+        assert chunked.endswith(b"\r\n0\r\n\r\n")
+        head, _, whole = site.raw(asked % b"1.0").partition(b"\r\n\r\n")
+        assert b"Transfer-Encoding" not in head
+        assert len(whole.splitlines()) == 40
+        assert site.get("/export.jsonl")[2].encode() == whole
+
+
+def test_ids_are_listed_anew_when_facts_before_them_go(memory, monkeypatch):
+    monkeypatch.setattr("holomem.web.facts.PIECE", 5)
+    memory.add_many(NewFact(f"fact number {n}", entities=[]) for n in range(12))
+    listed = Memory.facts
+
+    def facts(self, **asked):
+        if asked["offset"] and len(self) == 12:
+            self.remove(2)
+        return listed(self, **asked)
+
+    monkeypatch.setattr(Memory, "facts", facts)
+    assert len(b"".join(exported(memory, Listing())).splitlines()) == 11
+
+
 def test_what_is_not_there_is_a_page_too(site):
     assert site.get("/fact/99")[0] == 404
     assert site.get("/nothing")[0] == 404
@@ -226,6 +263,27 @@ def test_a_fact_is_added_edited_rated_removed_and_brought_back(site, memory):
     assert memory.get(fact.fact_id).trust_score == pytest.approx(0.45)
 
 
+def seen(html):
+    return re.search(r'name="seen" value="([^"]*)"', html)[1]
+
+
+def test_a_change_that_another_page_made_meanwhile_is_not_lost(site, memory):
+    both = seen(site.get("/fact/2/edit")[2])
+    memory.feedback(2, helpful=True)  # is no change of what the form shows
+    assert site.post("/fact/2/edit", content="Ann Lee lives in Bergen", category="general", seen=both)[0] == 303
+    late = {"content": "Ann Lee lives in <Turku>", "category": "late", "tags": "t", "entities": "Ann Lee"}
+    status, _, html = site.post("/fact/2/edit", seen=both, **late)
+    assert status == 409
+    assert memory.get(2).content == "Ann Lee lives in Bergen"
+    assert "changed meanwhile" in words(html)
+    assert "Ann Lee lives in Bergen" in words(html)
+    assert "Ann Lee lives in <Turku>" in words(html)
+    assert site.post("/fact/2/edit", seen=seen(html), **late)[0] == 303
+    assert memory.get(2).content == "Ann Lee lives in <Turku>"
+    memory.remove(2)
+    assert site.post("/fact/2/edit", seen=both, **late)[0] == 404
+
+
 def test_names_are_mended(site, memory):
     site.post("/entity/rename", name="Ann Lee", other="Anna Lee")
     site.post("/entity/alias", name="Anna Lee", other="Annie")
@@ -251,6 +309,35 @@ def test_forms_lead_back_to_our_pages_only(site, back):
     assert status == 303
     assert headers["Location"].startswith("/?told=")
     assert "Set-Cookie" not in headers
+
+
+def test_refusals_speak_the_visitors_language(site):
+    for headers, path in (({}, "/nothing"), ({"Host": "evil.example"}, "/")):
+        for accepted, said in (("en", "There is no such page|does not go by that name"), ("ru", "Такой страницы нет|другое имя")):
+            assert re.search(said, words(site.get(path, Accept_Language=accepted, **headers)[2]))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an open file cannot be removed elsewhere")
+def test_a_file_that_was_removed_or_replaced_takes_no_more_facts(site, memory, path):
+    path.rename(path.with_name("moved"))
+    for place in ("nothing", "another"):
+        status, _, html = site.post("/add", content="would be lost")
+        assert (status, len(memory)) == (409, 3), place
+        assert "start holomem web again" in words(html)
+        assert "start holomem web again" in words(site.get("/")[2])
+        path.touch()
+    path.unlink()
+    path.with_name("moved").rename(path)
+    assert site.post("/add", content="is kept")[0] == 303
+
+
+def test_a_change_waits_for_another_program_longer_than_for_a_client(site, memory, path, monkeypatch):
+    monkeypatch.setattr(sockets, "REQUEST_SECONDS", 0.2)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(1.5, other.execute, ("ROLLBACK",)).start()
+    assert site.post("/add", content="after a while")[0] == 303
+    assert len(memory) == 4
 
 
 def test_a_bad_form_changes_nothing_and_says_why(site, memory):
@@ -294,8 +381,10 @@ def test_sec_02_another_origin_can_neither_read_nor_write(site, memory):
     status, headers, _ = site.get("/", **foreign)
     assert status == 403
     assert "Access-Control-Allow-Origin" not in headers
-    assert site.request("OPTIONS", "/add", **foreign)[0] == 403
-    assert site.request("DELETE", "/fact/1", **foreign)[0] == 403
+    for method in ("OPTIONS", "DELETE", "PUT", "PATCH", "TRACE", "SHUTDOWN"):
+        assert site.request(method, "/fact/1", **foreign)[0] == 403
+        status, headers, _ = site.request(method, "/fact/1", Origin=site.url)
+        assert (status, headers["Allow"]) == (405, "GET, HEAD, POST")
     assert len(memory) == 3
 
 

@@ -61,5 +61,5 @@ def serving(memory, *, read_only=False, token=None, names=("127.0.0.1", "localho
 
 
 def words(html):
-    """The text of a page."""
-    return unescape(re.sub(r"<[^>]*>", " ", html))
+    """The text of a page, its white space folded."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", html)))

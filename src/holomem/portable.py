@@ -51,12 +51,14 @@ def export(store: Store, lines: Writable, asker: Scope | None = None, fact_ids: 
     entities = {
         e.name: {"name": e.name, "type": e.entity_type, "aliases": list(e.aliases)} for e in store.links.entities()
     }
-    facts = [scoping.own(fact, asker) for fact in store.facts(Filter(scope=asker))]
-    if fact_ids is not None:
-        wanted = set(fact_ids)
-        facts = [fact for fact in facts if fact.fact_id in wanted]
+    if fact_ids is None:
+        facts = store.facts(Filter(scope=asker), order="oldest")
+    else:
+        found = [fact for fact in store.fetch(list(fact_ids)).values() if scoping.sees(asker, fact.scopes)]
+        facts = sorted(found, key=lambda fact: fact.fact_id)
+    facts = [scoping.own(fact, asker) for fact in facts]
     newer = dict(store.contents([fact.superseded_by for fact in facts if fact.superseded_by]))
-    for fact in reversed(facts):
+    for fact in facts:
         line = {**_line(fact, entities, newer), "unlinked": sorted(store.links.unlinked(fact.fact_id))}
         lines.write(json.dumps(line, ensure_ascii=False) + "\n")
     return len(facts)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -12,6 +15,8 @@ from holomem.cli.console import say, visible
 from holomem.cli.program import Command, Failure, opened
 
 __all__ = ["web"]
+
+TOKEN_BYTES: Final = 4096  # read of a token file
 
 
 @click.command("web", cls=Command)
@@ -50,17 +55,18 @@ def web(host: str, port: int, names: tuple[str, ...], token_file: Path | None, r
 
 
 def _token(path: Path) -> str:
-    """The token in the file, made with owner-only rights unless it is there."""
+    """The token in the file, made with owner-only rights unless it is there; one that others may read is refused."""
     try:
-        if not path.exists():
-            path.touch(mode=0o600)
+        with suppress(FileExistsError):
+            path.touch(mode=0o600, exist_ok=False)
             path.write_text(secrets.token_urlsafe(24) + "\n", encoding="utf-8")
-        open_to = path.stat().st_mode & 0o077 if os.name == "posix" else 0
-        token = path.read_text(encoding="utf-8").strip()
+        with path.open(encoding="utf-8") as opened:
+            others = os.fstat(opened.fileno()).st_mode & 0o077 if os.name == "posix" else 0
+            token = opened.read(TOKEN_BYTES).strip()
     except (OSError, ValueError) as error:
         raise Failure(f"{path} cannot be used: {error}") from error
-    if open_to:
-        raise Failure(f"others can read the token in {path}; run `chmod 600 {path}`, and change it if they did")
+    if others:
+        raise Failure(f"{path} can be read or written by others; run: chmod 600 {shlex.quote(str(path))}, or name another file")
     if len(token) < 16:
         raise Failure(f"the token in {path} has {len(token)} characters; use at least 16")
     return token

@@ -22,9 +22,10 @@ BESIDE: Final = 14  # drawn around one
 def entities(page: Page, shown: Sequence[Entity], wanted: str, number: int, total: int) -> Markup:
     """The list of names."""
     w = page.words
+    said = tag("p", w["entities_said"], class_="dim") if shown else None
     form = tag(
         "form",
-        tag("input", type="search", name="q", value=wanted, aria_label=w["entities"], placeholder=w["entities"]),
+        tag("input", type="search", name="q", value=wanted, aria_label=w["find_name"], placeholder=w["find_name"]),
         tag("button", w["show"]),
         class_="search", role="search", method="get", action="/entities",
     )  # fmt: skip
@@ -34,7 +35,7 @@ def entities(page: Page, shown: Sequence[Entity], wanted: str, number: int, tota
             name_link(e.name),
             " ",
             tag("span", f"{e.facts}", class_="dim"),
-            tag("span", " ".join(("", *e.aliases)), class_="dim"),
+            tag("span", f" · {', '.join(e.aliases)}", class_="dim") if e.aliases else None,
         )
         for e in shown
     ]
@@ -47,7 +48,7 @@ def entities(page: Page, shown: Sequence[Entity], wanted: str, number: int, tota
         if rows
         else tag("p", w["nothing"] if wanted else w["no_entities"], class_="empty")
     )
-    return tag("div", tag("h1", w["entities"]), form, listed, turns)
+    return tag("div", tag("h1", w["entities"]), form, said, listed, turns)
 
 
 def entity(
@@ -78,7 +79,7 @@ def entity(
             )
             for alias in known.aliases
         ]
-        parts.append(tag("p", w["aliases"], ": ", aliases) if aliases else None)
+        parts.append(tag("div", w["aliases"], ": ", aliases, class_="row") if aliases else None)
         for action, label, button in (
             ("rename", "new_name", "rename"),
             ("merge", "other_name", "merge"),
@@ -94,23 +95,24 @@ def entity(
             )
             parts.append(page.form(f"/entity/{action}", own, box, tag("button", w[button]), class_="row"))
     if beside:
-        parts += [tag("h2", w["beside"]), _graph(name, beside.most_common(BESIDE))]
-    parts += [tag("h2", w["its_facts"]), tag("ol", [fact_item(page, hit.fact) for hit in hits], class_="facts")]
+        parts += [tag("h2", w["beside"]), tag("p", w["beside_said"], class_="dim")]
+        parts.append(_graph(name, beside.most_common(BESIDE)))
+    listed = tag("ol", [fact_item(page, hit.fact) for hit in hits], class_="facts")
+    parts += [tag("h2", w["its_facts"]), listed if hits else tag("p", w["unknown"], class_="empty")]
     if related:
         parts += [tag("h2", w["related"]), tag("ol", [fact_item(page, hit.fact) for hit in related], class_="facts")]
     return tag("div", parts)
 
 
 def _graph(name: str, beside: Sequence[tuple[str, int]]) -> Markup:
-    """The name in the middle, those beside it around, nearer and with stronger lines the more facts hold both."""
+    """The name in the middle, those beside it around, with stronger lines the more facts hold both."""
     most = max(count for _, count in beside)
     lines, labels = [], [tag("text", _cut(name), x=400, y=184, class_="hub")]
     for place, (other, count) in enumerate(beside):
-        angle = 2 * pi * place / len(beside) - pi / 2
-        x, y = 400 + 290 * cos(angle), 180 + 140 * sin(angle)
-        lines.append(
-            tag("line", x1=400, y1=180, x2=f"{x:.0f}", y2=f"{y:.0f}", stroke_width=f"{1 + 4 * sqrt(count / most):.1f}")
-        )
+        angle = 2 * pi * (place + 0.5) / len(beside) - pi / 2
+        x, y = 400 + 280 * cos(angle), 180 + 145 * sin(angle)
+        width = 1 + 2 * sqrt(count / most) * (most > 1)
+        lines.append(tag("line", x1=400, y1=180, x2=f"{x:.0f}", y2=f"{y:.0f}", stroke_width=f"{width:.1f}"))
         link = f"/entity?{urlencode({'name': other}, errors='replace')}"
         labels.append(tag("a", tag("text", f"{_cut(other)} {count}", x=f"{x:.0f}", y=f"{y + 4:.0f}"), href=link))
     return tag("svg", lines, labels, viewBox="0 0 800 360", class_="graph", role="group", aria_label=name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self, cast, get_args
 from urllib.parse import urlencode
@@ -10,10 +11,11 @@ from urllib.parse import urlencode
 from holomem.memory import Memory
 from holomem.types import Fact, Hit, Order
 
-__all__ = ["ORDERS", "Found", "Listing", "listing"]
+__all__ = ["ORDERS", "Found", "Listing", "exported", "listing"]
 
 PAGE: Final = 50
 HITS: Final = 30
+PIECE: Final = 2000  # facts of an export made at once
 ORDERS: Final = get_args(Order)
 
 
@@ -57,20 +59,46 @@ class Found:
     facts: tuple[Fact, ...] = ()
     more: bool = False
 
-    @property
-    def fact_ids(self) -> list[int]:
-        """The ids of what was found, in its order."""
-        return [hit.fact.fact_id for hit in self.hits] + [fact.fact_id for fact in self.facts]
 
-
-def listing(memory: Memory, asked: Listing, *, every: bool = False) -> Found:
-    """The facts of a page, or with `every` of all pages. Looking at the page counts nothing as retrieved."""
+def listing(memory: Memory, asked: Listing) -> Found:
+    """The facts of a page. Looking at it counts nothing as retrieved."""
     category = asked.category or None
     if asked.q.strip() and not asked.filter:
         hits = memory.search(asked.q, limit=HITS, category=category, min_trust=0.0, min_score=0.0, count=False)
         return Found(hits=tuple(hits))
-    limit, offset = (None, 0) if every else (PAGE + 1, (asked.page - 1) * PAGE)
-    facts = memory.facts(matching=asked.q, category=category, order=asked.order, limit=limit, offset=offset)
-    if every:
-        return Found(facts=tuple(facts))
+    facts = memory.facts(
+        matching=asked.q, category=category, order=asked.order, limit=PAGE + 1, offset=(asked.page - 1) * PAGE
+    )
     return replace(Found(facts=tuple(facts[:PAGE])), more=len(facts) > PAGE)
+
+
+def exported(memory: Memory, asked: Listing) -> Iterator[bytes]:
+    """The facts of all pages as lines of JSON, oldest first, in pieces, between which others use the memory.
+
+    A fact that is changed or removed meanwhile is there as it is when its piece is made.
+    """
+    ids = _ids(memory, asked)
+    return (_lines(memory, ids[start : start + PIECE]) for start in range(0, len(ids), PIECE))
+
+
+def _ids(memory: Memory, asked: Listing) -> list[int]:
+    if asked.q.strip() and not asked.filter:
+        return sorted(hit.fact.fact_id for hit in listing(memory, asked).hits)
+    ids: list[int] = []
+    while found := memory.facts(
+        matching=asked.q, category=asked.category or None, order="oldest", limit=PIECE, offset=max(0, len(ids) - 1)
+    ):
+        more = [fact.fact_id for fact in found]
+        if ids and more[0] != ids[-1]:
+            ids = []  # one before was removed meanwhile, so that the next ones moved up
+        elif ids and len(more) == 1:
+            break
+        else:
+            ids = ids[:-1] + more
+    return ids
+
+
+def _lines(memory: Memory, fact_ids: list[int]) -> bytes:
+    lines = io.StringIO()
+    memory.export(lines, fact_ids=fact_ids)
+    return lines.getvalue().encode()

@@ -15,8 +15,13 @@ from holomem.web.texts import Words
 __all__ = ["CHANNELS", "Page", "badge", "bare", "colour", "failure", "layout", "login", "name_link", "told_line"]
 
 COLOURS: Final = 12  # of categories
+BADGE_CHARS: Final = 40
+_USUAL: Final = ("user_pref", "project", "tool", "general")
 CHANNELS: Final = ("fts", "jaccard", "hrr", "semantic")
-_CONFIG: Final = '{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0}'
+_CONFIG: Final = (
+    '{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0,'
+    '"responseHandling":[{"code":"204","swap":false},{"code":"[2345]..","swap":true}]}'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,8 @@ class Page:
         )
 
 
-def layout(page: Page, current: str, body: Markup, status: Status) -> str:
-    """A whole page around its content."""
+def layout(page: Page, current: str, body: Markup, status: Status, note: str | None) -> str:
+    """A whole page around its content; `note` is the key of what is to be known on every page."""
     w = page.words
     places = {
         "facts": "/",
@@ -58,7 +63,7 @@ def layout(page: Page, current: str, body: Markup, status: Status) -> str:
         tag("a", w[name], href=href, aria_current="page" if name == current else None) for name, href in places.items()
     ]
     on = sum(reason is None for reason in status.channels.values())
-    said = f"{on}/4 · {status.facts:,} · {PurePath(status.path).name}"
+    said = f"{w['channels']} {on}/4 · {w['facts']} {status.facts:,} · {PurePath(status.path).name}"
     state = tag(
         "a", tag("span", class_="dot" if on == len(CHANNELS) else "dot off"), said, href="/health", class_="status"
     )
@@ -72,9 +77,7 @@ def layout(page: Page, current: str, body: Markup, status: Status) -> str:
     return _whole(
         w,
         tag("header", bar),
-        tag(
-            "main", tag("p", w["read_only"], class_="note") if page.read_only else None, body, id="main", tabindex="-1"
-        ),
+        tag("main", tag("p", w[note], class_="note") if note else None, body, id="main", tabindex="-1"),
     )
 
 
@@ -100,13 +103,16 @@ def _whole(words: Words, *content: Child) -> str:
 
 
 def colour(category: str) -> str:
-    """The class of a category's colour, the same at each start."""
+    """The class of a category's colour, the same at each start; the usual ones never share one."""
+    if category in _USUAL:
+        return f"c{_USUAL.index(category)}"
     return f"c{zlib.crc32(category.encode('utf-8', 'replace')) % COLOURS}"
 
 
 def badge(category: str) -> Markup:
     """The category in its colour."""
-    return tag("span", category, class_=f"badge {colour(category)}")
+    shown = category if len(category) <= BADGE_CHARS else f"{category[:BADGE_CHARS]}…"
+    return tag("span", shown, title=None if shown == category else category, class_=f"badge {colour(category)}")
 
 
 def name_link(name: str) -> Markup:
@@ -135,7 +141,8 @@ def login(words: Words, wrong: str | None) -> Markup:
         action="/login",
         class_="edit",
     )
-    return tag("div", tag("h1", "holomem"), tag("p", wrong, class_="note", role="alert") if wrong else None, form)
+    told = tag("p", wrong, class_="note", role="alert") if wrong else None
+    return tag("div", tag("h1", "holomem"), told, form, tag("p", words["token_said"], class_="dim"))
 
 
 def failure(words: Words, message: str) -> Markup:

@@ -18,7 +18,7 @@ SESSIONS: Final = 64  # logins at once; the oldest goes
 
 
 class Refused(Exception):
-    """A request that is not served; `status` is its HTTP status."""
+    """A request that is not served; `status` is its HTTP status, the reason a key of `texts` or a text."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -40,24 +40,26 @@ class Guard:
 
     def check(self, method: str, headers: Message) -> None:
         """Raises Refused unless the request is for us and from no foreign page."""
-        host = headers.get("Host")
-        if host is None or _name(host) not in self.names:
-            raise Refused(403, "this server does not go by that name")
-        origin = headers.get("Origin")
+        hosts, origins = headers.get_all("Host", []), headers.get_all("Origin", [])
+        host, origin = (hosts or [""])[0], origins[0] if origins else None
+        if len(hosts) != 1 or _name(host) not in self.names:
+            raise Refused(403, "strange_name")
+        if len(origins) > 1:
+            raise Refused(403, "another_page")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            raise Refused(403, "the request comes from another page")
+            raise Refused(403, "another_page")
         site = headers.get("Sec-Fetch-Site", "none")
         is_visit = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
         if site not in ("same-origin", "none") and not is_visit:
-            raise Refused(403, "the request comes from another page")
+            raise Refused(403, "another_page")
 
     def check_form(self, form: Mapping[str, str], headers: Message) -> None:
         """Raises Refused unless a change comes out of a form of ours."""
         kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
-            raise Refused(403, "changes come from the forms of the page only")
+            raise Refused(403, "no_form_of_ours")
         if not hmac.compare_digest(form.get("token", "").encode(), self.form_token.encode()):
-            raise Refused(403, "the form is of an earlier start of the server; load the page again")
+            raise Refused(403, "old_form")
 
     def knows(self, headers: Message) -> bool:
         """Whether the visitor needs no login, or has one."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import IO, Final, Self
+from pathlib import Path
+from typing import Final, Self
 from urllib.parse import quote, urlencode
 
 from holomem.errors import HolomemError
 from holomem.memory import Memory
+from holomem.types import Fact
 from holomem.web import entity_views, fact_views, frame, state_views
-from holomem.web.facts import Listing, listing
+from holomem.web.facts import Listing, exported, listing
 from holomem.web.guard import Guard, Refused
 from holomem.web.markup import Markup
 from holomem.web.texts import Words, language
@@ -27,7 +28,6 @@ STATIC: Final = {
     "icon.svg": "image/svg+xml",
 }
 PAIRS: Final = 50  # contradictions shown
-SPOOLED_BYTES: Final = 1_000_000  # of an export that stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is answered, `body` or else `lines`. `lasting` may be kept by the browser; `session` is a cookie to be set."""
+    """What is answered: `body`, then `pieces` as they are made.
+
+    `lasting` may be kept by the browser; `session` is a cookie to be set; `bare` is a page without navigation.
+    """
 
     status: int = 200
     body: bytes = b""
-    lines: IO[str] | None = None
     kind: str = HTML
     location: str | None = None
     filename: str | None = None
     lasting: bool = False
     session: str | None = None
+    pieces: Iterator[bytes] | None = None
+    bare: bool = False
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Pages:
         self._memory = memory
         self._read_only = read_only
         self._backfill = _Backfill()
+        self._file = _identity(memory.path)
+        self._editing = threading.Lock()  # from looking whether a fact is as its form says until it is changed
         memory.status()  # reads the file into the caches, which the first visitor would wait for: 0.4 s for 10,000 facts
 
     # ---- showing ----------------------------------------------------------------------------------------------------
@@ -99,13 +105,13 @@ class Pages:
         if action == "":
             fact = self._memory.get(fact_id)
             return self._page(request, "facts", fact_views.one(self._page_words(request), fact))
-        raise Refused(404, "there is no such page")
+        raise Refused(404, "no_page")
 
     def static(self, request: Request) -> Reply:
         """A file that belongs to the page."""
         name = request.path.removeprefix("/static/")
         if name not in STATIC:
-            raise Refused(404, "there is no such file")
+            raise Refused(404, "no_file")
         return Reply(body=(files("holomem.web") / "static" / name).read_bytes(), kind=STATIC[name], lasting=True)
 
     def login(self, request: Request) -> Reply:
@@ -119,7 +125,7 @@ class Pages:
 
     def error(self, request: Request, status: int, message: str) -> Reply:
         """A page that says what was wrong."""
-        return self._bare(request, frame.failure(request.words, message), status)
+        return self._bare(request, frame.failure(request.words, request.words.said(message)), status)
 
     def _facts(self, request: Request) -> Reply:
         asked = Listing.of(request.query)
@@ -168,32 +174,33 @@ class Pages:
         return self._page(request, "map", state_views.chart(self._page_words(request), self._memory.map()))
 
     def _export(self, request: Request) -> Reply:
-        asked = Listing.of(request.query)
-        # Through a file, neither in memory nor straight to the visitor, whose pace would hold the memory up.
-        lines = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - whoever sends it closes it
-            SPOOLED_BYTES, "w+", encoding="utf-8", newline=""
-        )
-        self._memory.export(lines, fact_ids=listing(self._memory, asked, every=True).fact_ids)
-        lines.seek(0)
-        return Reply(lines=lines, kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl")
+        pieces = exported(self._memory, Listing.of(request.query))
+        return Reply(kind="application/x-ndjson; charset=utf-8", filename="facts.jsonl", pieces=pieces)
+
+    def _is_gone(self) -> bool:
+        """Whether the file that is open is no longer the one at its place: what is written now would be lost."""
+        return _identity(self._memory.path) != self._file
 
     def _page_words(self, request: Request) -> frame.Page:
         return frame.Page(request.words, self.guard.form_token, read_only=self._read_only, here=_here(request))
 
     def _page(self, request: Request, current: str, body: Markup) -> Reply:
         status = self._memory.status()
-        page = frame.layout(self._page_words(request), current, body, status)
+        note = "file_gone" if self._is_gone() else "read_only" if self._read_only else None
+        page = frame.layout(self._page_words(request), current, body, status, note)
         return Reply(body=page.encode())
 
     def _bare(self, request: Request, body: Markup, status: int = 200) -> Reply:
-        return Reply(status, frame.bare(request.words, body).encode())
+        return Reply(status, frame.bare(request.words, body).encode(), bare=True)
 
     # ---- changing ---------------------------------------------------------------------------------------------------
 
     def change(self, request: Request) -> Reply:
         """What a form asks for, then the page that it came from."""
         if self._read_only:
-            raise Refused(403, request.words["read_only"])
+            raise Refused(403, "read_only")
+        if self._is_gone():
+            raise Refused(409, "file_gone")
         form = request.form
         said = _Fields.of(form)
         fact_id, action = _fact_path(request.path)
@@ -226,9 +233,13 @@ class Pages:
             case "/health/check", _:
                 return Reply(303, location="/health?told=checked")
             case _, "edit":
-                self._memory.update(
-                    fact_id, content=said.content, category=said.category, tags=said.tags, entities=said.entities
-                )
+                with self._editing:
+                    fact = self._memory.get(fact_id)
+                    if form.get("seen", fact_views.state(fact)) != fact_views.state(fact):
+                        return self._changed_meanwhile(request, fact, said)
+                    self._memory.update(
+                        fact_id, content=said.content, category=said.category, tags=said.tags, entities=said.entities
+                    )
                 told = "saved"
             case _, "remove":
                 self._memory.remove(fact_id)
@@ -237,8 +248,15 @@ class Pages:
                 self._memory.feedback(fact_id, helpful=action == "helpful")
                 told = "rated"
             case _:
-                raise Refused(404, "there is no such form")
+                raise Refused(404, "no_form")
         return _back(form.get("back", "/"), told, undo)
+
+    def _changed_meanwhile(self, request: Request, fact: Fact, said: _Fields) -> Reply:
+        """The form again, with what the visitor typed and what the fact says by now."""
+        names = tuple(said.entities or ())
+        typed = replace(fact, content=said.content, category=said.category, tags=said.tags, entities=names)
+        body = fact_views.edit(self._page_words(request), fact, typed)
+        return replace(self._page(request, "facts", body), status=409)
 
     def _start_backfill(self) -> None:
         run = self._backfill
@@ -281,6 +299,15 @@ class _Fields:
             form.get("tags", ""),
             names if said else None,
         )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from another one at the same place; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _fact_path(path: str) -> tuple[int, str | None]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from holomem.types import Contradiction, MapPoint, Status
 from holomem.web.frame import CHANNELS, COLOURS, Page, badge, colour, told_line
 from holomem.web.markup import Child, Markup, tag
+from holomem.web.texts import Words
+
+# The longer one first: how `claims` begins the reason of a pair.
+REASONS: Final = ("same subject and property (", "same subject (", "same subject, one denies what the other says:")
 
 __all__ = ["chart", "contradictions", "health"]
 
@@ -35,7 +40,7 @@ def contradictions(page: Page, pairs: Sequence[Contradiction], told: str, undo: 
         listed.append(
             tag(
                 "li",
-                tag("p", f"{pair.score:.2f} ", pair.reason, class_="reason"),
+                tag("p", _reason(w, pair.reason), tag("small", f" · {w['sure']} {pair.score:.2f}"), class_="reason"),
                 tag("div", sides, class_="sides"),
                 both,
             )
@@ -44,20 +49,31 @@ def contradictions(page: Page, pairs: Sequence[Contradiction], told: str, undo: 
     return tag("div", tag("h1", w["contradictions"]), told_line(page, told, undo), shown)
 
 
+def _reason(words: Words, reason: str) -> str:
+    """The reason in the visitor's language, as far as it is ours and not the facts'."""
+    for said in REASONS:
+        if reason.startswith(said):
+            return words[said] + reason.removeprefix(said).replace("), other value:", words["), other value:"]).replace(
+                "), opposites:", words["), opposites:"]
+            )
+    return reason
+
+
 def health(
     page: Page, status: Status, progress: tuple[int, int] | None, failed: str | None, *, checked: bool
 ) -> Markup:
     """The state of the memory."""
     w = page.words
-    channels = []
+    channels: list[tuple[str, Child]] = []
     for name in CHANNELS:
         why = status.channels.get(name)
-        channels.append(f"{w[name]}: {w['on']}" if why is None else f"{w[name]}: {w['off']}, {why}")
+        dot = tag("span", class_="dot" if why is None else "dot off")
+        channels.append((f"{w['channel']}: {w[name]}", [dot, w["on"] if why is None else f"{w['off']}: {why}"]))
     rss = "–" if status.rss_bytes is None else f"{status.rss_bytes / 1e6:.0f} MB"
-    rows = [
+    rows: list[tuple[str, Child]] = [
         (w["file"], status.path), (w["size"], f"{status.file_bytes / 1e6:.1f} MB, {status.journal_mode}"),
         (w["facts"], f"{status.facts:,}"), (w["entities"], f"{status.entities:,}"),
-        *((w["channel"], line) for line in channels),
+        *channels,
         (w["model"], "–" if status.model is None else f"{status.model.name} {status.model.revision[:12]}"),
         (w["vectors"], f"{status.vectors:,} / {status.facts:,}"), (w["memory"], rss),
         (w["kernel"], f"{status.kernel}, SQLite {status.sqlite_version}"),

@@ -48,11 +48,25 @@ _WORDS: Final = {
     "decay": ("decay", "давность"),
     "timely": ("timely", "время"),
     "shared_terms": ("terms in common", "общие слова"),
-    "shared_names": ("names in common", "общие имена"),
-    "cosine": (
-        "cosine of the meanings (0.2 is unrelated, 0.8 the same)",
-        "косинус смысла (0.2 чужое, 0.8 то же самое)",
+    "shared_names": ("entities in common", "общие сущности"),
+    "cosine": ("cosine of the meanings", "косинус смысла"),
+    "cosine_said": ("0.2 is unrelated, 0.8 the same", "0.2 чужое, 0.8 то же самое"),
+    "no_vector": ("no meaning vector", "нет вектора смысла"),
+    "gives": ("gives", "вклад"),
+    "channels": ("channels", "каналы"),
+    "best_first": (
+        "best first: score = relevance × trust × decay",
+        "сначала лучшие: оценка = близость × доверие × давность",
     ),
+    "sure": ("sure", "уверенность"),
+    "same subject and property (": ("same subject and property (", "тот же предмет и свойство ("),
+    "same subject (": ("same subject (", "тот же предмет ("),
+    "same subject, one denies what the other says:": (
+        "same subject, one denies what the other says:",
+        "тот же предмет, одно отрицает другое:",
+    ),
+    "), other value:": ("), other value:", "), другое значение:"),
+    "), opposites:": ("), opposites:", "), противоположности:"),
     "missing": ("missing", "нет"),
     "older": ("next", "дальше"),
     "newer": ("back", "назад"),
@@ -78,6 +92,20 @@ _WORDS: Final = {
     "aliases": ("other names", "другие имена"),
     "unalias": ("not its name", "это не его имя"),
     "beside": ("What stands beside it", "Что стоит рядом"),
+    "beside_said": (
+        "The number says how many of its facts name both.",
+        "Число говорит, сколько его фактов называют обоих.",
+    ),
+    "entities_said": (
+        "The number says how many facts name it; other names follow.",
+        "Число говорит, сколько фактов её называют; дальше другие имена.",
+    ),
+    "find_name": ("Find a name", "Найти имя"),
+    "unknown": ("No fact names it.", "Ни один факт её не называет."),
+    "token_said": (
+        "It is in the file that was named by --token-file where holomem web was started.",
+        "Он в файле, указанном в --token-file при запуске holomem web.",
+    ),
     "its_facts": ("Its facts", "Факты о нём"),
     "related": ("Facts that are related", "Связанные факты"),
     "no_entities": ("No entities yet: they come with facts.", "Сущностей пока нет: они появляются с фактами."),
@@ -104,8 +132,34 @@ _WORDS: Final = {
     "token": ("Access token", "Ключ доступа"),
     "enter": ("enter", "войти"),
     "wrong_token": ("That is not the token.", "Это не тот ключ."),
+    "file_gone": (
+        "The file of this memory was removed or replaced. Nothing more is written; start holomem web again.",
+        "Файл памяти удалён или заменён. Больше ничего не записывается; перезапустите holomem web.",
+    ),
     "read_only": ("This page is read-only.", "Только чтение."),
     "error": ("That did not work", "Не получилось"),
+    "strange_name": ("This server does not go by that name.", "У этого сервера другое имя."),
+    "another_page": ("The request comes from another page.", "Запрос пришёл с другой страницы."),
+    "no_form_of_ours": (
+        "Changes come from the forms of this page only.",
+        "Изменения принимаются только из форм этой страницы.",
+    ),
+    "old_form": (
+        "The form is of an earlier start of the server. Load the page again.",
+        "Форма от прошлого запуска сервера. Загрузите страницу заново.",
+    ),
+    "no_length": ("The length of the form is missing.", "Не указана длина формы."),
+    "too_long": ("The form is longer than a million bytes.", "Форма длиннее миллиона байт."),
+    "cut_short": ("The form is cut short.", "Форма оборвана."),
+    "methods": ("The page answers GET, HEAD and POST only.", "Страница отвечает только на GET, HEAD и POST."),
+    "failed": ("The page failed. The log of the server says why.", "Сбой страницы. Причина в журнале сервера."),
+    "no_form": ("There is no such form.", "Такой формы нет."),
+    "no_page": ("There is no such page.", "Такой страницы нет."),
+    "no_file": ("There is no such file.", "Такого файла нет."),
+    "changed_meanwhile": (
+        "The fact was changed meanwhile. It says by now what stands first; your text is in the form. Save to replace it.",
+        "Факт тем временем изменили. Сначала то, что в нём теперь; ваш текст в форме. Сохраните, чтобы заменить.",
+    ),
     "home": ("back to the facts", "к фактам"),
     "skip": ("to the content", "к содержанию"),
 }
@@ -120,6 +174,10 @@ class Words:
 
     def __getitem__(self, key: str) -> str:
         return _WORDS[key][self._place]
+
+    def said(self, message: str) -> str:
+        """The text under a key, or a message that is none as it is."""
+        return self[message] if message in _WORDS else message
 
 
 def language(accepted: str) -> str:
