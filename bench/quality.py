@@ -39,7 +39,7 @@ DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 TASKS: Final = (*bench.MEAN_OF, "agentmem")
 FOREIGN: Final = 12  # questions of each other task put to a store
 KS: Final = (1, 2, 3, 5, 10, 20, 30, 50)
-FLOORS: Final = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.085, 0.09, 0.095, 0.10, 0.15)
+FLOORS: Final = (0.03, 0.04, 0.05, selection.MIN_SCORE, 0.06, 0.07, 0.08, selection.UNASKED_MIN_SCORE, 0.10, 0.15)
 SAMPLE: Final = 60  # questions of each task that are asked without a calibration
 TOLERATED: Final = 0.003  # what a figure may be below a baseline
 

@@ -42,6 +42,7 @@ PRIOR: Final = 0.1  # of a term of the question, to be in a candidate; .05 and .
 FOREIGN: Final = 0.1  # of `semantic`: what the other channels are worth at least where the scripts differ (measured)
 MARGIN: Final = 10  # more of the nearest meanings, for those that the rounded scan takes for nearer than they are
 AS_MUCH: Final = 0.85  # the most would let a near duplicate hide an answer (measured: it costs a fifth of locomo's)
+OTHERS: Final = 3  # facts with the same names that it takes to tell what the names are worth
 PROPOSALS: Final = 50  # of each channel; 30 already lose nothing against scoring every fact (measured)
 
 
@@ -284,7 +285,7 @@ def _named(query: Query, index: Index, rows: Rows, relevance: NDArray[np.float64
     best = int(relevance.argmax())
     others = held >= held[best]
     others[best] = False
-    if not held[best] or not others.any():
+    if not held[best] or others.sum() < OTHERS:
         return 0.0
     idf = index.terms.idf_each(query.terms)
     share = float(idf[[term in terms for term in query.terms]].sum() / idf.sum())

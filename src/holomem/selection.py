@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 __all__ = ["MIN_SCORE", "UNASKED_MIN_SCORE", "answering", "check", "diverse", "fitting", "sinking"]
 
 # Floors of relevance, before trust and decay. docs/quality.md has what they keep and let through.
-MIN_SCORE: Final = 0.06  # of `search` where meaning works: most unrelated questions find nothing
-UNASKED_MIN_SCORE: Final = 0.10  # for facts that nobody asked for, put into a prompt: rather none than a wrong one
+MIN_SCORE: Final = 0.056  # of `search` where meaning works: most unrelated questions find nothing
+UNASKED_MIN_SCORE: Final = 0.088  # for facts that nobody asked for, put into a prompt: rather none than a wrong one
 MANY: Final = 500  # facts from which on a floor is what it says
 TAIL: Final = 0.4  # of the floor, for hits behind one that reaches it: the right one is often behind a better match
 
