@@ -106,6 +106,7 @@ class Holomem:
         return self._memory.related(name, limit=TOP)
 
     def contradictions(self) -> list[Any]:
+        self._memory.feedback(1, helpful=True)  # or they would be told from memory
         return self._memory.contradictions(limit=TOP)
 
     def add(self, text: str, vector: bytes) -> None:  # noqa: ARG002
