@@ -284,6 +284,16 @@ def test_a_change_that_another_page_made_meanwhile_is_not_lost(site, memory):
     assert site.post("/fact/2/edit", seen=both, **late)[0] == 404
 
 
+def test_forms_of_one_fact_lead_to_where_it_is_seen(site):
+    for page in ("/fact/2", "/fact/2/edit"):
+        back = re.search(r'name="back" value="([^"]*)"', site.get(page)[2])[1]
+        assert site.post("/fact/2/edit", content="Ann Lee lives in Bergen", category="x", back=back)[1]["Location"] == "/fact/2?told=saved"
+        assert "Saved." in words(site.get("/fact/2?told=saved")[2])
+        location = site.post("/fact/2/remove", back=back)[1]["Location"]
+        assert location.startswith("/?told=removed&undo=")
+        site.post("/undo", change=location.rpartition("=")[2])
+
+
 def test_names_are_mended(site, memory):
     site.post("/entity/rename", name="Ann Lee", other="Anna Lee")
     site.post("/entity/alias", name="Anna Lee", other="Annie")

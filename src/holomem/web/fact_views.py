@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -70,9 +71,14 @@ def facts(
     )
 
 
-def one(page: Page, fact: Fact) -> Markup:
+def one(page: Page, fact: Fact, told: str) -> Markup:
     """A page of one fact."""
-    return tag("div", tag("h1", f"#{fact.fact_id}"), tag("ol", fact_item(page, fact), class_="facts"))
+    return tag(
+        "div",
+        tag("h1", f"#{fact.fact_id}"),
+        told_line(page, told, None),
+        tag("ol", fact_item(page, fact), class_="facts"),
+    )
 
 
 def state(fact: Fact) -> str:
@@ -83,7 +89,7 @@ def state(fact: Fact) -> str:
 
 def edit(page: Page, fact: Fact, typed: Fact | None = None) -> Markup:
     """The form to change a fact; with `typed`, what it says by now above what a visitor was about to make of it."""
-    w = page.words
+    w, page = page.words, replace(page, here=f"/fact/{fact.fact_id}")
     now = None
     if typed is not None:
         now = [

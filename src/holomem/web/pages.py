@@ -104,7 +104,9 @@ class Pages:
             return self._page(request, "facts", fact_views.edit(self._page_words(request), self._memory.get(fact_id)))
         if action == "":
             fact = self._memory.get(fact_id)
-            return self._page(request, "facts", fact_views.one(self._page_words(request), fact))
+            return self._page(
+                request, "facts", fact_views.one(self._page_words(request), fact, request.query.get("told", ""))
+            )
         raise Refused(404, "no_page")
 
     def static(self, request: Request) -> Reply:
@@ -249,7 +251,10 @@ class Pages:
                 told = "rated"
             case _:
                 raise Refused(404, "no_form")
-        return _back(form.get("back", "/"), told, undo)
+        back = form.get("back", "/")
+        if told == "removed" and back.partition("?")[0] == f"/fact/{fact_id}":
+            back = "/"  # its own page is gone
+        return _back(back, told, undo)
 
     def _changed_meanwhile(self, request: Request, fact: Fact, said: _Fields) -> Reply:
         """The form again, with what the visitor typed and what the fact says by now."""

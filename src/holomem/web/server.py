@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from holomem.errors import HolomemError
+from holomem.errors import HolomemError, StoreError
 from holomem.web.guard import COOKIE, Refused
 from holomem.web.pages import Pages, Reply, Request
 
@@ -157,6 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
             reply = pages.error(self._unread(), error.status, str(error))
         except LookupError as error:
             reply = pages.error(self._unread(), 404, str(error))
+        except StoreError as error:
+            reply = pages.error(self._unread(), 503, str(error))
         except (HolomemError, ValueError, TypeError) as error:
             reply = pages.error(self._unread(), 400, str(error))
         except Exception:  # the edge of the process: the others go on
