@@ -104,7 +104,7 @@ COMMON_RU = """
 
 NO_NAMES = frozenset(
     """
-    btw yup nah woohoo woah whoa phew gotcha oof ooh mmm mm hmm uh um ouch darn gonna wanna yoohoo awww aw kudos y'all
+    let btw yup nah woohoo woah whoa phew gotcha oof ooh mmm mm hmm uh um ouch darn gonna wanna yoohoo awww aw kudos y'all
     congrats thanks cheers oops bye yay wow hey hi hello lol omg yep yeah nope haha ugh aww q1 q2 q3 q4
     january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct
     nov dec monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun mondays fridays sundays
