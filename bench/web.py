@@ -71,7 +71,7 @@ def measure(memory: Memory, texts: Sequence[str], name: str, typed: int) -> None
         begun = [text[:end] for text in texts for end in range(1, len(text) + 1)][:typed]
         row(
             "keystroke",
-            [fetch(port, f"/?{urlencode({'q': q})}")[0] for q in begun],
+            [fetch(port, f"/?{urlencode({'q': q})}", "results")[0] for q in begun],
             f"{len(begun)}; asked: {KEY_MS} ms",
         )
         for path in ("/?order=trust", f"/?page={memory.status().facts // 50}", "/entities", "/contradictions", "/health",
@@ -101,11 +101,11 @@ def serving(memory: Memory) -> Iterator[int]:
             thread.join()
 
 
-def fetch(port: int, path: str) -> tuple[float, int]:
+def fetch(port: int, path: str, target: str = "") -> tuple[float, int]:
     """Milliseconds and bytes of the body; ends the bench unless it is a page."""
     start = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
-    connection.request("GET", path)
+    connection.request("GET", path, headers={"HX-Target": target} if target else {})
     reply = connection.getresponse()
     body = reply.read()
     connection.close()

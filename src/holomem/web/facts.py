@@ -14,7 +14,7 @@ from holomem.types import Fact, Hit, Order
 __all__ = ["ORDERS", "Found", "Listing", "exported", "listing"]
 
 PAGE: Final = 50
-HITS: Final = 30
+HITS: Final = 20
 PIECE: Final = 2000  # facts of an export made at once
 ORDERS: Final = get_args(Order)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 __all__ = ["Child", "Markup", "document", "tag", "text"]
@@ -14,6 +15,8 @@ _VOID: Final = frozenset({"input", "link", "meta", "br"})
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+
+_SPECIAL: Final = re.compile(f"[&<>\"']|{_UNSEEN.pattern}")
 
 
 class Markup(str):
@@ -27,7 +30,10 @@ Child = str | int | None | Iterable["Child"]
 
 def text(value: object) -> Markup:
     """The value as HTML text: escaped, unseen characters named, so that it can neither act nor deceive."""
-    return Markup(html.escape(_UNSEEN.sub(_name, str(value)), quote=True))
+    shown = str(value)
+    if _SPECIAL.search(shown) is None:  # most are: a page has thousands of them
+        return Markup(shown)
+    return Markup(html.escape(_UNSEEN.sub(_name, shown), quote=True))
 
 
 def tag(element: str, /, *children: Child, **attributes: object) -> Markup:
@@ -36,7 +42,7 @@ def tag(element: str, /, *children: Child, **attributes: object) -> Markup:
     for key, value in attributes.items():
         if value is None or value is False:
             continue
-        parts.append(f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"'))
+        parts.append(f" {_attribute(key)}" + ("" if value is True else f'="{text(value)}"'))
     parts.append(">")
     if element not in _VOID:
         parts += [_joined(children), f"</{element}>"]
@@ -46,6 +52,12 @@ def tag(element: str, /, *children: Child, **attributes: object) -> Markup:
 def document(lang: str, head: Child, body: Markup) -> Markup:
     """A whole page."""
     return Markup("<!doctype html>" + tag("html", tag("head", head), body, lang=lang))
+
+
+@cache
+def _attribute(key: str) -> str:
+    """The name of an attribute; the keys are those of this package's calls."""
+    return key.rstrip("_").replace("_", "-")
 
 
 def _joined(children: Iterable[Child]) -> str:

@@ -38,6 +38,7 @@ class Request:
     query: dict[str, str]
     form: dict[str, str]
     accepted: str
+    target: str = ""  # the id of what htmx puts the reply into
 
     @property
     def words(self) -> Words:
@@ -135,9 +136,9 @@ class Pages:
         told = request.query.get("told", "")
         undo = request.query.get("undo", "")
         words = self._page_words(request)
-        body = fact_views.facts(
-            words, asked, found, self._memory.categories(), told, undo if undo.isdecimal() else None
-        )
+        # At each keystroke only the results are asked for, and counting the categories takes longer than the search.
+        categories = {} if request.target == "results" else self._memory.categories()
+        body = fact_views.facts(words, asked, found, categories, told, undo if undo.isdecimal() else None)
         return self._page(request, "facts", body)
 
     def _entities(self, request: Request) -> Reply:

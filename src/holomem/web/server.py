@@ -186,7 +186,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _request(self, form: dict[str, str]) -> Request:
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query, keep_blank_values=True, max_num_fields=FIELDS))
-        return Request(parts.path, query, form, self.headers.get("Accept-Language", ""))
+        return Request(
+            parts.path, query, form, self.headers.get("Accept-Language", ""), self.headers.get("HX-Target", "")
+        )
 
     def _form(self) -> dict[str, str]:
         length = self.headers.get("Content-Length")
