@@ -287,7 +287,10 @@ def test_a_change_that_another_page_made_meanwhile_is_not_lost(site, memory):
 def test_forms_of_one_fact_lead_to_where_it_is_seen(site):
     for page in ("/fact/2", "/fact/2/edit"):
         back = re.search(r'name="back" value="([^"]*)"', site.get(page)[2])[1]
-        assert site.post("/fact/2/edit", content="Ann Lee lives in Bergen", category="x", back=back)[1]["Location"] == "/fact/2?told=saved"
+        assert (
+            site.post("/fact/2/edit", content="Ann Lee lives in Bergen", category="x", back=back)[1]["Location"]
+            == "/fact/2?told=saved"
+        )
         assert "Saved." in words(site.get("/fact/2?told=saved")[2])
         location = site.post("/fact/2/remove", back=back)[1]["Location"]
         assert location.startswith("/?told=removed&undo=")
@@ -323,7 +326,10 @@ def test_forms_lead_back_to_our_pages_only(site, back):
 
 def test_refusals_speak_the_visitors_language(site):
     for headers, path in (({}, "/nothing"), ({"Host": "evil.example"}, "/")):
-        for accepted, said in (("en", "There is no such page|does not go by that name"), ("ru", "Такой страницы нет|другое имя")):
+        for accepted, said in (
+            ("en", "There is no such page|does not go by that name"),
+            ("ru", "Такой страницы нет|другое имя"),
+        ):
             assert re.search(said, words(site.get(path, Accept_Language=accepted, **headers)[2]))
 
 

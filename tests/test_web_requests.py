@@ -72,7 +72,9 @@ def test_every_request_is_answered_by_a_page_of_ours(port, data, status):
 
 
 @pytest.mark.parametrize("method", [b"OPTIONS", b"DELETE", b"PUT", b"PATCH", b"TRACE", b"BREW"])
-@pytest.mark.parametrize("stranger", [b"Host: evil.example", b"Host: 127.0.0.1\r\nOrigin: https://evil.example", b"X: no host"])
+@pytest.mark.parametrize(
+    "stranger", [b"Host: evil.example", b"Host: 127.0.0.1\r\nOrigin: https://evil.example", b"X: no host"]
+)
 def test_other_methods_of_strangers_are_refused_by_the_guard_sec_02(port, method, stranger):
     reply = exchange(port, method + b" /facts/1 HTTP/1.1\r\n" + stranger + b"\r\n\r\n")
     assert reply.split()[1] == b"403"

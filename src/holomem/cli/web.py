@@ -66,7 +66,9 @@ def _token(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise Failure(f"{path} cannot be used: {error}") from error
     if others:
-        raise Failure(f"{path} can be read or written by others; run: chmod 600 {shlex.quote(str(path))}, or name another file")
+        raise Failure(
+            f"{path} can be read or written by others; run: chmod 600 {shlex.quote(str(path))}, or name another file"
+        )
     if len(token) < 16:
         raise Failure(f"the token in {path} has {len(token)} characters; use at least 16")
     return token
