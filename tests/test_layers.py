@@ -22,6 +22,7 @@ LAYERS = [  # lowest first; see docs/architecture.md
         "_namekeys",
         "_unspaced",
         "_extraction",
+        "_aliases",
         "_timewords",
         "times",
         "text",

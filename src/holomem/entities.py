@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holomem._extraction import MAX_NAMES, aliases, extract
+from holomem._aliases import aliases
+from holomem._extraction import MAX_NAMES, extract
 from holomem._namekeys import MAX_NAME_CHARS, Unit, is_char, join, key, other_units, sound, units
 from holomem._stopwords import STOPWORDS
 from holomem.text import HANGUL, normalise
