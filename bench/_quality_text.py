@@ -33,9 +33,8 @@ at least; that is what moves xquad_mixed.
   agentmem's are answered still; the rule that answers half of them (one other fact is enough, a floor of .06) keeps 97% of
   all right first hits, not 98%. What it hides else: four in a hundred of locomo's, where all is about two people.
 * An unknown name alone is looked for by its words. Names of one word, and names in sentences, are not told from known ones.
-* Aliases are those that a fact states ("X aka Y", "everyone calls her Y"), that were added, or that the other of the Latin and
-  Cyrillic scripts writes. A first name alone, a Chinese name in pinyin, and whom a fact means without naming them are not
-  resolved (see alias, above).
+* Aliases are known where a fact states them, where the other of the Latin and Cyrillic scripts writes the same name, or where
+  they were added: a first name for a full one, or Chinese for Latin, is another name (see alias, above).
 * Relevance grows with the store: below 500 facts the floor sinks (`selection.MANY`; `bench/floor.py`); it is mild for 3000.
 * Indirect preferences (prefeval) are the weakest task: hardly a word in common, and others may apply as well.
 * A time in a question is read where it is written as one; what a fact says about another time than that of its making is not.
