@@ -217,3 +217,9 @@ def test_another_name_that_a_fact_tells_finds_its_entity_also_where_the_names_we
     memory.add("Bread is sold out at noon", entities=["bakery"])
     assert {hit.fact.fact_id for hit in memory.probe("Tere")} == {1, 2}
     assert "Tere" in next(e for e in memory.entities() if e.name == "Teresa Vidal").aliases
+
+
+def test_facts_that_are_none_are_refused_and_nothing_is_stored(memory):
+    with pytest.raises(TypeError, match="is no NewFact"):
+        memory.add_many([NewFact("the first"), "the second"])
+    assert len(memory) == 0

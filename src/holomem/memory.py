@@ -177,8 +177,15 @@ class Memory(Opened):
         return self.add_many([NewFact(content, category, tags, entities, trust_score, roles, *beside)])[0]
 
     def add_many(self, facts: Iterable[NewFact]) -> list[int]:
-        """Store facts in one transaction, all or none, and return their ids in order."""
-        statements = [ingest.statement(replace(new, scope=self._asker(new.scope))) for new in facts]
+        """Store facts in one transaction, all or none, and return their ids in order.
+
+        Raises what `add` raises, for the first of them that is bad.
+        """
+        given = list(facts)
+        for new in given:
+            if not isinstance(new, NewFact):
+                raise TypeError(f"{new!r} is no NewFact; give NewFact(content), or use `add` for one fact")
+        statements = [ingest.statement(replace(new, scope=self._asker(new.scope))) for new in given]
         with self._lock:
             new = {s.content for s in statements if self._store.find(s.content) is None}
         vectors = self._embed(sorted(new))
