@@ -182,9 +182,8 @@ class Memory(Opened):
         Raises what `add` raises, for the first of them that is bad.
         """
         given = list(facts)
-        for new in given:
-            if not isinstance(new, NewFact):
-                raise TypeError(f"{new!r} is no NewFact; give NewFact(content), or use `add` for one fact")
+        if wrong := [new for new in given if not isinstance(new, NewFact)]:
+            raise TypeError(f"{wrong[0]!r} is no NewFact; give NewFact(content), or use `add` for one fact")
         statements = [ingest.statement(replace(new, scope=self._asker(new.scope))) for new in given]
         with self._lock:
             new = {s.content for s in statements if self._store.find(s.content) is None}
