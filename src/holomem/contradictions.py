@@ -102,12 +102,11 @@ def _judge(index: Index, store: Store, rows: Rows, min_score: float) -> list[_Pa
     rows = rows[np.argsort(index.ids.array[rows])]
     ids = index.ids.array[rows].tolist()
     contents = dict(store.contents(ids))
-    parsed = [claims.parse(contents[fact_id]) for fact_id in ids]
+    parsed = _Parsed([contents[fact_id] for fact_id in ids])
     links = store.links.links_of(ids)
-    polar = np.array([any(claim.scope or claim.opposed for claim in parts) for parts in parsed])
     entities = [links.get(fact_id, set()) for fact_id in ids]
     found = []
-    for a, b, near in _pairs(index, rows, entities, _units(index, rows), polar):
+    for a, b, near in _pairs(index, rows, entities, _units(index, rows), parsed):
         judged = claims.judge(parsed[a], parsed[b], None if np.isnan(near) else near, at_least=min_score)
         if judged.score >= min_score:
             score = judged.score * (TOGETHER if _said_together(index, rows, judged) else 1.0)
@@ -162,11 +161,12 @@ def conflicts(
 
 
 def _pairs(
-    index: Index, rows: Rows, held: Sequence[Set[int]], units: Floats | None, polar: NDArray[np.bool_]
+    index: Index, rows: Rows, held: Sequence[Set[int]], units: Floats | None, parsed: _Parsed
 ) -> Iterator[tuple[int, int, float]]:
     """(smaller place in `rows`, larger, cosine or NaN) of the pairs worth a look, each once.
 
-    `polar` (r,) says which facts deny something or hold a word that has an opposite: they may contradict with less.
+    Facts that deny something or hold a word that has an opposite may contradict with less; so that few facts are
+    parsed, only those of pairs that this bar lets pass are asked for it.
     """
     count = len(rows)
     alike = _Alike(index, rows)
@@ -191,12 +191,10 @@ def _pairs(
     a, b = unique // count, unique % count
     likeness = alike.likeness(a, b)
     near = np.full(len(a), np.nan, np.float32) if units is None else _cosines(units, a, b)
+    possible = np.where(np.isnan(near), likeness >= ALIKE, (likeness >= TOUCHING) & (near >= NEAR))
+    polar = parsed.polar(np.unique(np.concatenate([a[possible], b[possible]])), count)
     unlike = polar[a] | polar[b]
-    worth = np.where(
-        np.isnan(near),
-        likeness >= np.where(unlike, ALIKE, TEMPLATE),
-        (likeness >= TOUCHING) & ((near >= SAME) | ((near >= NEAR) & (unlike | (likeness >= TEMPLATE)))),
-    )
+    worth = possible & (unlike | (likeness >= TEMPLATE) | (near >= SAME))
     rank = np.where(np.isnan(near), likeness, near) + SHARED * np.isin(unique, entity_keys)
     kept = _likest(a, b, np.where(worth, rank, -1.0), PARTNERS)
     for i in np.flatnonzero(kept & worth):
@@ -214,6 +212,26 @@ def _likest(a: Rows, b: Rows, rank: NDArray[np.float64], most: int) -> NDArray[n
     kept = np.zeros(len(a), bool)
     kept[pairs[order[within < most]]] = True
     return kept
+
+
+class _Parsed:
+    """The claims of some texts, each parsed when it is first asked for."""
+
+    def __init__(self, contents: Sequence[str]) -> None:
+        self._contents = contents
+        self._claims: dict[int, tuple[claims.Claim, ...]] = {}
+
+    def __getitem__(self, place: int) -> tuple[claims.Claim, ...]:
+        if place not in self._claims:
+            self._claims[place] = claims.parse(self._contents[place])
+        return self._claims[place]
+
+    def polar(self, places: Rows, count: int) -> NDArray[np.bool_]:
+        """Which of `count` texts (count,) deny something or hold a word that has an opposite, as far as in `places`."""
+        found = np.zeros(count, bool)
+        for place in places.tolist():
+            found[place] = any(claim.scope or claim.opposed for claim in self[place])
+        return found
 
 
 class _Alike:
