@@ -24,7 +24,7 @@ def start(path, *args, **options):
 
 
 def ask(port, path="/", method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=90)
     connection.request(method, path)
     reply = connection.getresponse()
     found = reply.status, reply.read().decode()
@@ -52,7 +52,7 @@ def test_a_token_file_is_made_for_its_owner_only(path, tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert len(file.read_text().strip()) >= 16
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=90)
     assert file.read_text().strip() not in out
 
 
@@ -61,7 +61,7 @@ def test_a_signal_ends_it_cleanly(path, number):
     process, port = start(path)
     assert ask(port)[0] == 200
     process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=90)
     assert "Traceback" not in errors
     assert process.returncode in (0, 1, 130, 143, -15)
     with Memory(path, embedder=None) as memory:
