@@ -4,7 +4,9 @@
  * to. A wrong dtype is a TypeError, a wrong shape, layout or offset a ValueError, a row that is not there an IndexError;
  * nothing that Python can pass reads or writes out of bounds. kernels.py does all casting, copying and allocating.
  */
+#ifndef Py_LIMITED_API /* the build sets it too */
 #define Py_LIMITED_API 0x030B0000
+#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <string.h>
